@@ -37,12 +37,12 @@ def parts(root: Path, out: Path, scale: str) -> Iterator[tuple[str, Callable[[],
             fits[name] = str(out / one.name / "baselines" / f"{name}.parquet")
             rows = experiments.run_baseline(baseline, data=files[baseline["point"]["dataset"]])
             tables.write(rows, fits[name], metadata={})
-        for (mechanism, scenario), cell in one.cells.items():
+        for (mechanism, scenario), cells in one.jobs.items():
             given = {}
-            if "baseline" in cell:
-                given = {"data": files[cell["point"]["dataset"]], "baseline": fits[cell["baseline"]]}
-            rows = experiments.run(cell, **given)
-            tables.write(rows, out / one.name / "cells" / mechanism / f"{scenario}.parquet", metadata={})
+            if "baseline" in cells[0]:
+                given = {"data": files[cells[0]["point"]["dataset"]], "baseline": fits[cells[0]["baseline"]]}
+            rows = experiments.run_all(cells, **given)
+            tables.write_all(rows, out / one.name / "cells" / mechanism / f"{scenario}.parquet", metadata={})
 
     for one in planned.of_scale(scale):
         yield one.name, lambda one=one: experiment(one)

@@ -65,7 +65,7 @@ def start(out: Path, *arguments: str, python: str = sys.executable, umask: int =
 
 def finish(*processes: subprocess.Popen) -> None:
     """Wait, and fail with what was said if one failed."""
-    said = [process.communicate(timeout=800)[0] for process in processes]
+    said = [process.communicate(timeout=1350)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(said)
 
 

@@ -52,40 +52,40 @@ def test_the_settings_take_hold(name):
     assert bool({"X86_V4", "AVX512_SKX"} & {*features}) == (name == "AVX-512")
 
 
+def quick() -> plan.Plan:
+    """Return what there is to compute at scale quick; the caller sees to it that there is no mirror."""
+    config = {**config_files.parse(ROOT / "config/config.yaml"), "scale": "quick"}
+    return plan.load(config, ROOT, unavailable=fetch.unavailable)
+
+
 # Every claim that rows decide; those that the ledger decides are told by the attacks.
 JUDGED = """
 import sys
 from pathlib import Path
-from dperm_pipeline import claims
+from dperm_pipeline import claims, tables
 from dperm_pipeline.claims import catalogue
-root = Path(sys.argv[1])
+root, out = map(Path, sys.argv[1:])
 entries = catalogue.load(sorted(root.glob("resources/claims/*.yaml")), root / "workflow/schemas/claims.schema.yaml")
-rows = {path.parent.name: path for path in root.glob("results/quick/*/rows.parquet")}
-claims.judge(entries, rows, root / "claims.parquet", unavailable={}, metadata={})
+rows = {}
+for cells in out.glob("*/cells"):
+    rows[cells.parent.name] = out / f"{cells.parent.name}.rows"
+    parts = [*sorted(cells.rglob("*.parquet")), *sorted((cells.parent / "baselines").glob("*.parquet"))]
+    tables.collect(parts, rows[cells.parent.name], metadata={})
+claims.judge(entries, rows, out / "claims.judged", unavailable={}, metadata={})
 """
 
 
-def run(folder: Path, **given: str) -> tuple[dict, subprocess.Popen]:
-    """Return the rows of all experiments at scale quick, and the process that judges them: nothing is drawn."""
-    project = copy_whole(folder)
-    project.environment = environment(**given, PYTHONPATH=str(folder / "src"))
-    config = config_files.parse(ROOT / "config/config.yaml")
-    planned = plan.load({**config, "scale": "quick"}, ROOT, unavailable=fetch.unavailable).of_scale("quick")
-    rows = [f"results/quick/{experiment.name}/rows.parquet" for experiment in planned]
-    project.run(*rows, config=("scale=quick",), timeout=1350)
-    judging = subprocess.Popen(
-        [sys.executable, "-c", JUDGED, str(folder)], env=project.environment, text=True, stderr=subprocess.PIPE
-    )
-    return same.tables(folder / "results/quick"), judging
+def judging(out: Path, **given: str) -> subprocess.Popen:
+    """Start to judge the claims by the cells and baselines of all experiments."""
+    command = [sys.executable, "-c", JUDGED, str(ROOT), str(out)]
+    return subprocess.Popen(command, env=environment(**given), text=True, stderr=subprocess.PIPE)
 
 
-def verdicts(folder: Path, judging: subprocess.Popen) -> list[dict]:
+def verdicts(out: Path, process: subprocess.Popen) -> list[dict]:
     """Wait for the verdicts, and return them."""
-    _, said = judging.communicate(timeout=600)
-    assert judging.returncode == 0, said
-    return pq.read_table(
-        folder / "claims.parquet", columns=["id", "variant", "dataset", "place", "verdict"]
-    ).to_pylist()
+    _, said = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+    return pq.read_table(out / "claims.judged", columns=["id", "variant", "dataset", "place", "verdict"]).to_pylist()
 
 
 def assert_same(first: dict, second: dict, name: str) -> None:
@@ -108,22 +108,37 @@ def test_rows_and_attacks_at_scale_tiny(locked, tmp_path, name):
     assert_same(first, same.tables(compute(tmp_path / "out", *attacks, **threads(1), **settings(name))), name)
 
 
-# A run each; a slow machine takes some ten minutes for the second, which is the one that is furthest from any at hand.
+# A slow machine takes some ten minutes for the second, which is the processor that is furthest from any at hand.
 @pytest.mark.limit(2800)
 def test_rows_and_verdicts_at_scale_quick(tmp_path, monkeypatch):
-    # Nor have the runs one.
+    """As a whole run of the workflow gives them on the machine as it is; what differs needs no Snakemake to differ."""
+    # Nor has the run one.
     monkeypatch.delenv("DPERM_MIRROR", raising=False)
-    name, folders = FURTHEST, (tmp_path / "as it is", tmp_path / "other")
-    (rows, judging), (other, later) = run(folders[0]), run(folders[1], **settings(name))
-    first, second = verdicts(folders[0], judging), verdicts(folders[1], later)
-    assert len(rows) > 100 and len(first) > 200
+    name, project, given = FURTHEST, copy_whole(tmp_path / "as it is"), {**threads(1), **settings(FURTHEST)}
+    names = [experiment.name for experiment in quick().of_scale("quick")]
+    project.environment = environment(PYTHONPATH=str(project.folder / "src"))
+    project.run(*(f"results/quick/{one}/rows.parquet" for one in names), config=("scale=quick",), timeout=1350)
+    results = project.folder / "results/quick"
+    first = judging(results)
+    other = compute(tmp_path / "other", *names, scale="quick", **given)
+    first, second = verdicts(results, first), verdicts(other, judging(other, **given))
+    assert len(first) > 200
     assert [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]] == []
-    assert_same(rows, other, name)
+    rows, others = (
+        {path: table for path, table in same.tables(folder).items() if {"cells", "baselines"} & {*path.split("/")}}
+        for folder in (results, other)
+    )
+    assert len(rows) > 60 and any("/baselines/" in path for path in rows)
+    assert_same(rows, others, name)
 
 
 # Attacks on bits and choices as users call them, whose outcomes are whole numbers; on mutants, of which the ledger has
-# no row; on preconditioned descent and on NAPP as called, whose 32 rows would take a quarter of the time.
-LEFT_OUT = {"averaged", "exp-mech", "exppw", "mutants", "napp", "preconditioned", "samp-agg", "soft-majority", "tuned"}
+# no row; and on linear models as called, whose cores are attacked here (but for preconditioned descent): the same fits,
+# and nearly half of the time.
+LEFT_OUT = {
+    "approximate-minima", "averaged", "exp-mech", "exppw", "gradient", "mutants", "napp", "objective", "output",
+    "preconditioned", "samp-agg", "soft-majority", "sparse", "tuned",
+}  # fmt: skip
 KEY = ["paper", "mechanism", "variant", "calibration", "neighbours", "epsilon", "delta"]
 # Of epsilon, or of a bound above it: some bounds are quadratures, whose own error is near TOLERANCE.
 BOUNDS = 10 * same.TOLERANCE
@@ -159,13 +174,13 @@ def unlike(found: pd.DataFrame, told: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize("name", [FURTHEST])
 def test_the_ledger_at_scale_quick_is_the_same(tmp_path, name):
     """As that of docs/assets, of a run at scale paper. What is not as there is attacked as this machine is, too."""
-    config = {**config_files.parse(ROOT / "config/config.yaml"), "scale": "quick"}
-    planned = plan.load(config, ROOT, unavailable=fetch.unavailable)
+    planned = quick()
     audits = {key: audit for key, audit in planned.audits["quick"].items() if key[0] not in LEFT_OUT}
     found = ledger(tmp_path / "other", planned, [*audits], **settings(name))
-    told = pd.read_csv(ROOT / "docs/assets/privacy.csv", float_precision="round_trip").fillna({"variant": ""})
+    # Rows are found by their epsilon and delta: Arrow reads each decimal as the double that it was written from.
+    told = pd.read_csv(ROOT / "docs/assets/privacy.csv", engine="pyarrow").fillna({"variant": ""})
     left = unlike(found, told[told["verdict"] != "not audited"].set_index(KEY))
-    assert len(found) > 380 and len(left) < len(found) / 2
+    assert len(found) > 300 and len(left) < len(found) / 2
     kinds = {key[1:] for key in left.index}
     again = [
         key
@@ -179,21 +194,24 @@ def test_the_ledger_at_scale_quick_is_the_same(tmp_path, name):
 
 # What hangs on the last digits, by name of the file: solvers and their certificates, accounting, kernels, the grid of
 # released numbers, mechanisms, and records and bounds so extreme that a solver might give up. On no digit hang laws by
-# thousands of draws (tests/statistical), and what a model says, refuses or keeps on disk.
+# thousands of draws (tests/statistical), counts of votes, and what a model says, refuses or keeps on disk.
 NUMERICS = (
     "dperm/test_losses.py", "dperm/test_noise.py", "dperm/test_grid.py", "dperm/accounting/test_accounting*.py",
     "dperm/solvers/test_*.py", "dperm/mechanisms/test_*.py", "dperm/mechanisms/kernel/test_*.py",
     "dperm/mechanisms/napp/test_*.py", "dperm/mechanisms/support/test_*.py",
-    "dperm/mechanisms/prediction/test_[aes]*.py", "dperm/mechanisms/estimators/test_loss_domains.py",
+    "dperm/mechanisms/prediction/test_exppw.py", "dperm/mechanisms/prediction/test_stable*.py",
+    "dperm/mechanisms/estimators/test_loss_domains.py",
     "dperm/mechanisms/estimators/test_total_bounds.py",
 )  # fmt: skip
-# By parts of their names: scikit-learn's conventions, what is refused, and the arithmetic of a share of the budget.
-OTHERS = ("scikit_learn_conventions", "refused", "noise_is_for_twice_tau")
+# By parts of their names: scikit-learn's conventions, what is refused (but not what may never be, for rounding), the
+# same bytes twice on one processor, and the arithmetic of a share of the budget.
+OTHERS = ("scikit_learn_conventions", "(refuse and not never)", "named", "same_bytes", "noise_is_for_twice_tau")
 
 # Searches over finitely many candidates by counts: no sum of theirs has a last digit.
 SEARCHES = {"__init__", "intervals", "stumps", "thresholds"}
 
 
+@pytest.mark.limit(2800)
 @pytest.mark.parametrize("name", [FURTHEST])
 def test_the_tests_of_the_numerics_pass(name):
     files = [str(path) for pattern in NUMERICS for path in sorted((ROOT / "tests").glob(pattern))]
@@ -205,5 +223,5 @@ def test_the_tests_of_the_numerics_pass(name):
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider"]
     command += ["-m", "not slow", "-k", " and ".join(f"not {part}" for part in OTHERS), *files]
     given = environment(**settings(name))
-    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False, timeout=800)
+    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False, timeout=1350)
     assert done.returncode == 0, done.stdout[-20_000:]
