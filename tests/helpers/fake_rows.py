@@ -256,7 +256,7 @@ def recycling(*, designs=("linear-200",), epsilons=(0.4, 1.0), repeats=4):
     settings = {
         "repeats": repeats, "side_repeats": max(1, repeats // 2), "rounds": 3, "deltas": [1e-4, 0.0],
         "strengths": [100.0, 0.05], "steps": 5, "budget_share": 0.5, "tolerance": 1e-6, "test_rows": 300,
-        "side_zetas": ["typical"], "side_deltas": [1e-3],
+        "side_zetas": ["typical"], "side_deltas": [1e-3], "density_zetas": ["typical"],
     }  # fmt: skip
     head = {"experiment": "li2021-recycling", "paper": "li2021", "mechanism": "napp", "seed": 1}
     head |= {"neighbours": "add_remove", "settings": settings}

@@ -19,6 +19,7 @@ from dperm_pipeline import experiments
 SETTINGS = {
     "repeats": 3, "side_repeats": 2, "rounds": 3, "deltas": [1e-4, 0.0], "strengths": [18.0, 0.75], "steps": 4,
     "budget_share": 0.5, "tolerance": 1e-9, "test_rows": 400, "side_zetas": [], "side_deltas": [],
+    "density_zetas": [],
 }  # fmt: skip
 STRENGTHS = np.geomspace(18.0, 0.75, 4)
 EPSILON = 0.8
@@ -235,11 +236,15 @@ def test_panels_show_their_rows(rows, draw, calibration, delta, colours):
     figure = draw(rows)
     beside = of(rows, metric="auc", delta=1e-3)  # Table 4's, which no figure shows
     assert set(beside["zeta"]) == {"range"} and beside["repeat"].max() < rows["repeat"].max()
-    assert len(figure.axes) == 8  # two epsilons; the ROC curve and the error, each under two bounds
-    assert ["ζ₂ = 1.52" in axis.get_title() for axis in figure.axes[::2]] == [False, True, False, True]
-    for (above, zeta), (column, epsilon) in itertools.product(((0, "range"), (2, "typical")), enumerate((0.4, 1.0))):
+    # Two epsilons; the ROC curve and the error, each under two bounds, and as published at delta = 0 by density.
+    density = (calibration, delta) == ("paper", 0.0)
+    titles = [axis.get_title() for axis in figure.axes[::2]]
+    assert ["ζ₂ = 1.52" in title for title in titles] == [False, True, False, True] + [False] * 2 * density
+    assert ["by density" in title for title in titles] == [False] * 4 + [True] * 2 * density
+    places = [(0, 4, "range"), (2, 6, "typical"), *([(8, 10, "typical-density")] if density else [])]
+    for (above, below, zeta), (column, epsilon) in itertools.product(places, enumerate((0.4, 1.0))):
         own = of(rows, row="figure", calibration=calibration, delta=delta, zeta=zeta)
-        roc, error = figure.axes[above + column], figure.axes[4 + above + column]
+        roc, error = figure.axes[above + column], figure.axes[below + column]
         areas = {text.get_color(): text.get_text() for text in roc.texts}
         for variant, colour in colours.items():
             here = of(own, epsilon=epsilon)

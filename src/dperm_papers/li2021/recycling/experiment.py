@@ -29,14 +29,14 @@ public as Lambda. Rows `rounds`: Algorithm 2 itself for the target ridge.
 
 Column `zeta`: which bounds stand for those that li2021 does not print (`designs.bounded`): `range` with all repeats,
 the others, and the deltas of `side_deltas`, with the first `side_repeats`; `unit`, which are no bounds, as published
-alone.
+alone. `typical-density`: pure noise by the density of Equations 4 and 9 (erratum N1), rows `figure` as published alone.
 
 Neighbours: add/remove.
 """
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,7 @@ class _Task:
     strengths: np.ndarray
     budget: Budget
     bounds: noise.Bounds
+    density: bool = False
 
     @property
     def paper(self) -> bool:
@@ -95,10 +96,11 @@ class _Task:
         return limit.problems(self.design.loss, self.X[:repeats], self.y[:repeats], eta_bound)
 
     def law(self, variant: str, share: float) -> tuple[noise.Law, float, str]:
-        return noise.calibrate(
+        law, *others = noise.calibrate(
             self.bounds, self.budget, share=share, variant=variant, calibration=self.cell.calibration,
             features=self.design.p, neighbours=self.cell.neighbours,
         )  # fmt: skip
+        return noise.by_density(law) if self.density else law, *others
 
     def draw(self, law: noise.Law, variant: str) -> np.ndarray:
         """Return b of every repeat, shape (R, p): laws of one kind give the same b but for its scale."""
@@ -133,6 +135,11 @@ def run(cell: Cell, rows: Rows) -> None:
         here = rows.at(delta=delta, strength=0.0, informative=True, round=0, zeta=zeta)
         _figure(here.at(row="figure"), task, test)
         _rounds(here.at(row="rounds"), task)
+    for zeta in settings.density_zetas if cell.calibration == "paper" else ():
+        task = _task(cell, zeta, 0.0, X[: settings.side_repeats], y[: settings.side_repeats])
+        task = replace(task, zeta=f"{zeta}-density", density=True)
+        here = rows.at(delta=0.0, strength=0.0, informative=True, round=0, zeta=task.zeta)
+        _figure(here.at(row="figure"), task, test)
 
 
 def _task(cell: Cell, zeta: str, delta: float, X: np.ndarray, y: np.ndarray) -> _Task:

@@ -13,6 +13,13 @@ class Settings:
     )
     side_deltas: list[float] = numbers("failure probabilities beside deltas", least=0, low=0, below=1)
     side_zetas: list[str] = names("bounds on a record beside those of the range", "typical", "unit", least=0)
+    density_zetas: list[str] = names(
+        "bounds under which pure noise has, besides, the density of Equations 4 and 9",
+        "range",
+        "typical",
+        "unit",
+        least=0,
+    )
     rounds: int = number("re-runs of budget recycling", low=1, high=100)
     deltas: list[float] = numbers("failure probabilities; 0 is pure privacy", low=0, below=1)
     strengths: list[float] = numbers(
