@@ -51,17 +51,14 @@ def test_a_bound_that_is_none_is_called_so_in_every_table(tables):
 
 
 def test_so_it_is_in_the_verdicts_of_a_paper(tables):
-    def row(certified, measured, **interval):
-        reason = f"the privacy ledger refutes 1 of 2 rows; its strongest attack certifies epsilon {certified} of 0.1 at"
-        return SimpleNamespace(
-            **{"reason": reason, "measured": measured, "low": measured, "high": math.nan, **interval}
-        )
+    def row(measured, certified=math.nan, low=None, high=math.nan):
+        return SimpleNamespace(certified=certified, measured=measured, low=measured if low is None else low, high=high)
 
-    assert tables.measured(row("687", 6870.0)) == "no bound"
+    assert tables.measured(row(6870.0, certified=687.0)) == "no bound"
     # A share may be large where the bound is none of this kind.
-    assert tables.measured(row("68.7", 687.0)) == "687"
-    assert tables.measured(SimpleNamespace(reason="slope", measured=687.0, low=680.0, high=690.0)) == "687 [680, 690]"
-    assert tables.measured(SimpleNamespace(reason="not run", measured=math.nan, low=math.nan, high=math.nan)) == ""
+    assert tables.measured(row(687.0, certified=68.7)) == "687"
+    assert tables.measured(row(687.0, low=680.0, high=690.0)) == "687 [680, 690]"
+    assert tables.measured(row(math.nan)) == ""
 
 
 def test_the_ledger_shows_every_mechanism_calibration_and_relation_that_is_attacked(tables):
