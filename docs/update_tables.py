@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from scipy import special
 
 from dperm_pipeline import claims
 from dperm_pipeline.claims import answers
@@ -140,7 +141,7 @@ def pairs(found: pd.DataFrame) -> str:
 
 
 def errors(means: pd.DataFrame, source: str) -> str:
-    """Return the test errors of a table of the frontier in % with half their 95 % intervals, at its largest delta.
+    """Return the test errors of a table of the frontier in %, with standard errors over splits, at its largest delta.
 
     The least private error of a data set, relation and epsilon is bold; what is tuned on test rows is none.
     """
@@ -166,11 +167,12 @@ def errors(means: pd.DataFrame, source: str) -> str:
 
 
 def _percent(row: dict, name: str) -> str:
-    """Return a mean in % with half of its 95 % interval over splits."""
+    """Return a mean and its standard error over splits, in %: a table has Student's interval and their number."""
     if math.isnan(row[name]):
         return ""
     half = 100 * (row[f"{name}_high"] - row[name])
-    return f"{100 * row[name]:.1f}" + ("" if math.isnan(half) else f" ± {half:.1f}")
+    error = "" if math.isnan(half) else f" ± {half / special.stdtrit(row['splits'] - 1, 0.975):.1f}"
+    return f"{100 * row[name]:.1f}{error}"
 
 
 def filled(text: str) -> str:

@@ -93,23 +93,24 @@ def test_the_least_risk_of_a_budget_is_bold(tables):
 
 
 def test_the_least_private_error_of_the_frontier_is_bold(tables):
-    names = ("dataset", "neighbours", "delta", "method", "error_0.5", "error_0.5_low", "error_0.5_high")
+    names = ("dataset", "neighbours", "delta", "method", "splits", "error_0.5", "error_0.5_low", "error_0.5_high")
     nothing = float("nan")
     means = pd.DataFrame(
         [
-            ("a", None, 0.0, "not private: x", nothing, nothing, nothing, 0.05, nothing, nothing),
-            ("a", "replace", 1e-4, "NAPP", 0.2, 0.15, 0.25, nothing, nothing, nothing),
-            ("a", "replace", 1e-4, "output", 0.3, nothing, nothing, nothing, nothing, nothing),
-            ("a", "replace", 1e-4, "tuned (not private)", 0.1, 0.08, 0.12, nothing, nothing, nothing),
-            ("a", "replace", 0.0, "NAPP", 0.01, 0.0, 0.02, nothing, nothing, nothing),
+            ("a", None, 0.0, "not private: x", 2, nothing, nothing, nothing, 0.05, nothing, nothing),
+            ("a", "replace", 1e-4, "NAPP", 3, 0.2, 0.15, 0.25, nothing, nothing, nothing),
+            ("a", "replace", 1e-4, "output", 1, 0.3, nothing, nothing, nothing, nothing, nothing),
+            ("a", "replace", 1e-4, "tuned (not private)", 3, 0.1, 0.08, 0.12, nothing, nothing, nothing),
+            ("a", "replace", 0.0, "NAPP", 3, 0.01, 0.0, 0.02, nothing, nothing, nothing),
         ],
         columns=[*names, "error_inf", "error_inf_low", "error_inf_high"],
     )
+    # Student's 97.5 % quantile of two degrees of freedom is 4.303.
     assert tables.errors(means, "scale `x`").splitlines()[4:] == [
         "| a |  | not private: x | 5.0 |",
-        "| a | replace | NAPP | **20.0 ± 5.0** |",
+        "| a | replace | NAPP | **20.0 ± 1.2** |",
         "| a | replace | output | 30.0 |",
-        "| a | replace | tuned (not private) | 10.0 ± 2.0 |",
+        "| a | replace | tuned (not private) | 10.0 ± 0.5 |",
     ]
 
 
