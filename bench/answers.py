@@ -1,7 +1,7 @@
 """Private answers of a batch, against one after another; and their exact bits, against one after another.
 
-`predict` of many rows takes its turn once, and with a journal (`state=`) waits for the disk twice: for the charge and
-for the answers. The naive way asks row by row. Without a journal both give the same answers to the same seed. Bits are
+`predict` of many rows takes its turn once, and with a journal (`state=`) waits for the disk once, for charge and
+answers. The naive way asks row by row. Without a journal both give the same answers to the same seed. Bits are
 drawn in batches (`grid.bits`), or by a loop that encloses each probability anew; beside them what doubles take, whose
 law is not the one that the proof speaks of. Least of some runs of ours, one of theirs, CPU time.
 """

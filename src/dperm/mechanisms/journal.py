@@ -38,6 +38,8 @@ from dperm.errors import CorruptFile, InvalidBudget, ReleaseError
 
 _FORMAT = "dperm journal, version 2"
 _BEFORE = "dperm prediction ledger, version 1"
+# One for all: `json.dumps` makes an encoder each time.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 # All that this process has open, and who holds or awaits a lock: (device, inode, thread).
@@ -134,7 +136,7 @@ class Journal:
         """Write records to disk; needs the lock. After an OSError nobody knows what was written."""
         lines, checksum = [], self._checksum
         for record in records:
-            lines.append(_line(json.dumps(record, separators=(",", ":")).encode("ascii"), checksum))
+            lines.append(_line(_encode(record).encode("ascii"), checksum))
             checksum = zlib.crc32(lines[-1])
         rest = memoryview(b"".join(lines))
         while rest:

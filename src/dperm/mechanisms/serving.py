@@ -7,8 +7,8 @@ data are released twice on one budget. So whoever answers takes a *turn*:
 - one thread at a time, whatever is asked of the same object;
 - only in the process that fitted it: a forked process is refused, and so is every copy (pickle, copy, deepcopy);
 - unless there is a journal: then copies and processes share it, one at a time, and before its turn each reads what the
-  others wrote. A charge is on disk before noise is drawn, an answer before it is returned. So a process that is killed
-  has spent what it recorded, and nobody knows an answer that the journal does not contain.
+  others wrote. An answer is on disk before it is returned, and its charge before it or with it. So nobody knows an
+  answer that the journal does not contain, whenever a process is killed, and what fails otherwise stays charged.
 
 The state itself is kept by *listeners*. They are told the records that others wrote, and forget all of their state
 where it has to be read anew: in a new process, in a copy, and after an unforeseen error.
@@ -89,6 +89,7 @@ class Serving:
         self._forked = forked
         # The lock of what needs no look at the journal, and of turns.
         self.lock, self._depth, self._journal, self._stale = threading.RLock(), 0, None, True
+        self._together = None
         for listener in self._listeners:
             listener.forget()
 
@@ -116,11 +117,24 @@ class Serving:
         """Record on disk, in one's turn, if there is a journal; if the disk refuses, answer nothing more from here."""
         if self.path is None or not records:
             return
+        if self._together is not None:
+            self._together.extend(records)
+            return
         try:
             self._journal.append(records)
         except BaseException:
             self.close()
             raise
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Wait for the disk once, for all that is recorded within, when it ends: by an error as well."""
+        records = self._together = []
+        try:
+            yield
+        finally:
+            self._together = None
+            self.write(*records)
 
     def salted(self, content: bytes) -> str:
         """Return a digest that only who has the journal can check."""
@@ -174,7 +188,7 @@ class Serving:
 
     def __getstate__(self):
         self.alone()
-        own = ("lock", "_depth", "_journal", "_stale", "_owner", "_forked")
+        own = ("lock", "_depth", "_journal", "_stale", "_together", "_owner", "_forked")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state):

@@ -213,10 +213,11 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         return self.classes_[found.astype(int)] if self._fixed.classifies else found
 
     def _serve(self, X: np.ndarray, asked: list[bytes]) -> None:
-        """Charge new rows, answer them and keep the answers."""
-        self.ledger_.charge(len(asked))
-        answers = self._answer(X, [self._noise.of(key) for key in asked])
-        self._known.keep(asked, np.asarray(answers, dtype=np.float64).tolist())
+        """Charge new rows, answer them and keep the answers; the journal has both before any answer leaves."""
+        with self.ledger_.serving.together():
+            self.ledger_.charge(len(asked))
+            answers = self._answer(X, [self._noise.of(key) for key in asked])
+            self._known.keep(asked, np.asarray(answers, dtype=np.float64).tolist())
 
     def __getstate__(self):
         if hasattr(self, "ledger_"):

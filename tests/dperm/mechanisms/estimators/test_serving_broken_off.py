@@ -138,6 +138,30 @@ def test_a_process_that_is_killed_at_any_time(name, tmp_path):
         assert len(told) <= model.ledger_.answered <= len(told) + 3 + len(places if told else [])
 
 
+@pytest.mark.parametrize("name", ["soft majority", "stable erm", "exppw"])
+def test_charge_and_answer_are_one_write_and_an_answer_that_fails_is_charged_alone(name, tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    model, writes, real = fitted(name, state=path), [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (writes.append(file), real(file)))
+    for row in interactive_models.X[:3]:
+        asked(model, row[None])
+    # What is asked again is neither charged nor written.
+    asked(model, interactive_models.X[:3])
+    assert len(writes) == 3 and fitted(name, state=path).ledger_.answered == 3
+    for error in (KeyboardInterrupt, DataError("as if of an answer")):
+
+        def fails(*_, error=error):
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(model), "_answer", fails)
+            with pytest.raises(BaseException, match=r"as if|^$"):
+                asked(model, interactive_models.X[3:5])
+    # On disk, so that another process knows: of each error both rows, no answer.
+    assert [line[:6] for line in path.read_bytes().splitlines()[-2:]] == [b'["spen'] * 2
+    assert fitted(name, state=path).ledger_.answered == model.ledger_.answered == 7
+
+
 @EVERY
 def test_a_full_disk_releases_nothing(name, tmp_path, monkeypatch):
     model, rows = fitted(name, state=tmp_path / "journal"), batch(4, 0)
