@@ -81,8 +81,8 @@ def _declare_audit(commands: Any) -> None:
     audit = commands.add_parser(
         "audit",
         help="certify a lower bound on the epsilon of a mechanism",
-        description="Attack a mechanism with two neighbouring data sets: half of the draws choose an event that tells "
-        "them apart, the other half certify how much it tells.",
+        description="Attack a mechanism with two neighbouring data sets: some of the draws choose a guess of "
+        "the side, the others certify how much it tells.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -157,8 +157,10 @@ def _in_words(words: str, found: sampling.Audit, epsilon: float | None, p: float
     lines = [
         f"subject      {words}",
         f"spends       epsilon >= {found.epsilon:.4g}{at}, with confidence {found.confidence:g}",
-        f"event        {found.event}",
-        f"seen         {counts.hits:,} times in {counts.tries:,} draws for the {found.likelier}, "
+        f"event        {found.event}, likelier for the {found.likelier}",
+        f"guesses      {counts.hits:,} right and {counts.other_hits:,} wrong in {counts.tries:,} draws"
+        if found.both
+        else f"seen         {counts.hits:,} times in {counts.tries:,} draws for the {found.likelier}, "
         f"{counts.other_hits:,} in {counts.other_tries:,} for the {other}",
     ]
     if found.model == "gaussian":

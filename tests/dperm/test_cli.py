@@ -113,7 +113,8 @@ def test_for_machines(here, capsys):
     found = json.loads(out)
     assert status == 1 and found["refuted"] is True
     assert found["claim"] == 1 and 1.5 < found["epsilon"] < 2 and found["p_value"] < 1e-10
-    assert found["counts"]["tries"] == 10_000
+    # Of 20,000 draws a side three fifths certify, here as guesses of either side.
+    assert found["counts"]["tries"] == 24_000
 
 
 def test_the_same_seed_prints_the_same(here, capsys):
@@ -151,7 +152,7 @@ def test_the_subjects_own_events(here, capsys):
         (["attack:broken"], "attack:broken failed: ZeroDivisionError"),
         (["attack:leaves"], "attack:leaves failed: SystemExit"),
         (["attack:foreign_error"], "attack:foreign_error failed: ValueError: could not convert string"),
-        (["attack:too_few"], "mechanism gave the shape (9999, 1) when asked for 10000 outputs"),
+        (["attack:too_few"], "mechanism gave the shape (7999, 1) when asked for 8000 outputs"),
         (["attack:ragged"], "function gave outputs of the shapes [(1,), (2,)]: they must have one shape"),
         (["attack:good", "--epsilon", "0"], "epsilon=0.0 must be a number in (0, inf)"),
         (["attack:good", "--delta", "1"], "delta=1.0 must be a number in [0, 1)"),

@@ -2,7 +2,7 @@
 
 A false alarm: the bound refutes a claim that holds. At the level of 5 % it may happen in 5 of 100 audits; in 200 audits
 more than the 99.9 % point of the binomial has a chance of 1 in 1,000 if every audit kept exactly to its level, and they
-keep well within it, for Clopper-Pearson's limits are conservative and few pairs attain the claim.
+keep well within it, for the limits are conservative and few pairs attain the claim.
 """
 
 import itertools
@@ -47,9 +47,9 @@ def audit(target, *names, draws, **options):
 
 
 def test_laplace_at_epsilon_one_is_certified_at_nine_tenths():
-    """With 20,000 draws a side, in at least 90 of 100 runs."""
+    """With 20,000 draws a side, in at least 90 of 100 runs; .95 in most."""
     found = [audit(additive(SphericalLaplace(1.0)), "laplace", k, draws=20_000).epsilon for k in range(100)]
-    assert sum(epsilon >= 0.9 for epsilon in found) >= 90
+    assert sum(epsilon >= 0.9 for epsilon in found) >= 90 and np.median(found) > 0.95
 
 
 @pytest.mark.slow
@@ -173,21 +173,35 @@ def test_correct_mechanisms_raise_few_alarms():
 
 @pytest.mark.slow
 def test_attained_claims_are_refuted_no_more_often_than_the_level_says():
-    """The hardest case: Laplace noise and randomized response attain their claim. 300 audits of each, the level 20 %.
+    """The hardest case: mechanisms that attain their claim. 2,000 audits, the level 20 %.
 
-    The alarms' share is held against the 99.9 % point of the binomial, so this test fails falsely at most twice in
-    1,000 seeds; an auditor whose level is 30 % in truth is found out with 83 %, one of 35 % with 99.7 %.
+    Laplace noise, randomized response, and the same with leaks, whose trade-off curve is that of (epsilon, delta). The
+    alarms' share is held against the 99.9 % point of the binomial: this test fails falsely less than twice in 1,000.
     """
+    odds, delta = float(np.log(3)), 0.05
 
     def response(data, repeats, generator):
         return (generator.random(repeats) < (0.75 if data else 0.25)).astype(float)
 
-    for name, mechanism, epsilon in (
-        ("laplace", additive(SphericalLaplace(1.0)), 1.0),
-        ("response", response, float(np.log(3))),
+    def leaking(data, repeats, generator):
+        leaks = generator.random(repeats) < delta
+        return np.where(leaks, 2.0 + data, response(data, repeats, generator))
+
+    def likelihood(outputs, data):
+        return np.log(
+            np.where(outputs[:, 0] > 1, outputs[:, 0] == 2.0 + data, np.where(outputs[:, 0] == data, 3.0, 1.0)) + 1e-9
+        )
+
+    for name, mechanism, audits, claim in (
+        ("laplace", additive(SphericalLaplace(1.0)), 1_000, {"epsilon": 1.0, "delta": 0.0}),
+        ("response", Target(draw=response, log_density=likelihood), 500, {"epsilon": odds, "delta": 0.0}),
+        ("leaking", Target(draw=leaking, log_density=likelihood), 500, {"epsilon": odds, "delta": delta}),
     ):
-        alarms = [audit(mechanism, "level", name, k, draws=400, confidence=0.8).refutes(epsilon) for k in range(300)]
-        assert sum(alarms) <= stats.binom.ppf(0.999, 300, 0.2)
+        options = {"draws": 400, "confidence": 0.8, "delta": claim["delta"]}
+        alarms = [audit(mechanism, "level", name, k, **options).refutes(claim["epsilon"]) for k in range(audits)]
+        assert sum(alarms) <= stats.binom.ppf(0.999, audits, 0.2)
+        # Nearly all of the level is used where there are no leaks.
+        assert sum(alarms) >= (stats.binom.ppf(0.001, audits, 0.05) if claim["delta"] == 0 else 0)
 
 
 def test_the_size_test_can_fail():

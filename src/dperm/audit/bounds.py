@@ -1,17 +1,27 @@
-r"""From counts to a bound: how often an event was seen on either side certifies a lower bound on epsilon.
+r"""From counts to a bound: how often a guess was right and how often wrong certifies a lower bound on epsilon.
 
-An event S was chosen beforehand and seen `hits` times in `tries` draws on the side where it is likelier (probability p)
-and `other_hits` times in `other_tries` on the other (probability q). (epsilon, delta)-DP says p <= e^epsilon q + delta
-for neighbours in either order, so with Clopper-Pearson's exact one-sided limits p_low and q_up, each wrong with
-probability at most (1 - confidence)/2,
+A guess is a rule chosen beforehand: of an output it says "data", "neighbour" or nothing. Each draw's side is decided by
+a fair coin. R guesses are right and W are wrong.
 
-    epsilon >= log((p_low - delta) / q_up)                    with probability `confidence`.
+delta = 0. Given the output, the odds of the side lie between e^-epsilon and e^epsilon, independently over draws. So of
+the R + W guesses that are made at most Bin(R + W, e^epsilon/(1 + e^epsilon)) are right, whatever the outputs are. With
+s, Clopper and Pearson's lower limit of the share of right guesses,
 
-Gaussian trade-off (model="gaussian"). Where the tail that carries delta is too thin to be sampled this bound is far too
-low. If the mechanism adds Gaussian noise, its whole trade-off curve is that of N(mu, 1) against N(0, 1), and any event
-tells mu >= Phi^-1(p_low) - Phi^-1(q_up) (Dong, Roth & Su 2022, Section 2.2; Nasr et al. 2023); epsilon at delta is then
-the root of H_epsilon(mu) = delta. The bound on mu is as certain as the other one; that it speaks of small delta rests
-on the model.
+    epsilon >= log(s/(1 - s))                    with probability `confidence`.
+
+delta > 0. The laws of neighbours are (1 - delta) P + delta Q and (1 - delta) P' + delta Q', where P and P' keep
+(epsilon, 0) (Kairouz, Oh & Viswanath 2015). Call a draw from Q or Q' a leak: of `tries` draws more than l leak with
+probability beta = (1 - confidence)/5 at most, if l is that quantile of Bin(tries, delta). Without the leaks R - l
+guesses or more are right and W or fewer are wrong, so the bound above holds for R - l and W with error
+1 - confidence - beta. A guess that only ever says one side is right on that side's draws alone: these are its `tries`.
+Proof: docs/audit.md.
+
+Gaussian trade-off (model="gaussian"). Where the tail that carries delta is too thin to be sampled this bound is far
+too low. If the mechanism adds Gaussian noise, its whole trade-off curve is that of N(mu, 1) against N(0, 1). Any event,
+of probability p on one side and q on the other, then tells mu >= Phi^-1(p_low) - Phi^-1(q_up), with limits that are
+each wrong with probability (1 - confidence)/2 (Dong, Roth & Su 2022, Section 2.2; Nasr et al. 2023); epsilon at delta
+is the root of H_epsilon(mu) = delta. The bound on mu is as certain as the other one; that it speaks of small delta
+rests on the model.
 
 Neighbouring relation: that of the pair which was drawn from.
 """
@@ -32,20 +42,23 @@ Model = Literal["none", "gaussian"]
 _STEPS = 60
 # No p-value below this is told from 0.
 _SMALLEST_P = 1e-300
+# What leaks may cost of the error that is allowed.
+_FOR_LEAKS = 0.2
 # Largest epsilon that a Gaussian's mu is turned into: past it a double overflows.
 _LARGEST_EPSILON = 700.0
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How often an event was seen.
+    """How often guesses were right and wrong; each draw's side was decided by a fair coin.
 
     Parameters
     ----------
     hits, tries : int
-        On the side where it is likelier.
+        Right guesses, and the draws in which a guess could be right: those of one side, if only that side is ever
+        guessed (then `hits` says how often the event was seen there), else all.
     other_hits, other_tries : int
-        On the other side.
+        Wrong guesses, and the draws in which a guess could be wrong.
     """
 
     hits: int
@@ -149,10 +162,26 @@ def _largest_mu(epsilon: float, delta: float) -> float:
     return high
 
 
+def promised(hits: np.ndarray, tries: int, wrong: np.ndarray, delta: float, error: float) -> np.ndarray:
+    """Return the bound that these counts give, which may be negative (counts need not be whole numbers)."""
+    for_leaks = _FOR_LEAKS * error if delta else 0.0
+    right = np.maximum(hits - leaks(tries, delta, for_leaks), 0.0)
+    made = np.maximum(right + wrong, 1.0)
+    share = lower_probability(right, made, error - for_leaks)
+    return special.logit(np.maximum(share, _SMALLEST_P))
+
+
+def leaks(tries: int, delta: float, error: float) -> int:
+    """Return the least number that leaks, each of `tries` with probability delta, exceed with a chance of `error`."""
+    low, high = -1, tries if delta else 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if special.betainc(middle + 1, tries - middle, delta) <= error else (middle, high)
+    return high
+
+
 def _plain_bound(counts: Counts, delta: float, error: float) -> float:
-    p = lower_probability(counts.hits, counts.tries, error / 2)
-    q = upper_probability(counts.other_hits, counts.other_tries, error / 2)
-    return max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
+    return max(0.0, float(promised(counts.hits, counts.tries, counts.other_hits, delta, error)))
 
 
 def _mu(counts: Counts, error: float) -> float:

@@ -1,6 +1,7 @@
-"""Events that may tell two data sets apart: what is tried on the first half of the draws, and which one is taken.
+"""Guesses that may tell two data sets apart: what is tried on some of the draws, and which one is taken.
 
-A *score* is a number for each output; an event is a tail of a score. Tried are
+A *score* is a number for each output. A guess says one side where the score reaches a threshold, the other where it is
+below another, and nothing in between; or only one of the two. Tried are
 
 - the exact log-likelihood ratio, where the mechanism knows its density (by Neyman and Pearson no other event of the
   same probability on one side tells more); else a score learned from the draws (gradient-boosted trees);
@@ -10,7 +11,7 @@ A *score* is a number for each output; an event is a tail of a score. Tried are
 - for raw outputs, scores of their floating-point representation (`dperm.audit.floating`);
 - the user's own.
 
-How many are tried costs nothing: the one taken is certified on draws that had no part in the choice.
+How many are tried costs nothing: the guess taken is certified on draws that had no part in the choice.
 """
 
 import functools
@@ -23,7 +24,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from dperm.audit import floating
-from dperm.audit.bounds import Model, lower_probability, upper_probability
+from dperm.audit.bounds import Counts, Model, lower_probability, promised, upper_probability
 
 Score = Callable[[np.ndarray], np.ndarray]
 
@@ -38,10 +39,12 @@ _THRESHOLDS, _THINNEST = 24, 5
 _SLACK = 1e-4
 # A score with no more values than this is cut between them.
 _FEW_VALUES = 12
-# Events are compared by bounds that are wrong with this probability, far below the level at which the chosen one is
-# certified: of hundreds of events some thin one always looks better than it is.
+# Guesses are compared by bounds that are wrong with this probability, far below the level at which the chosen one is
+# certified: of hundreds of guesses some thin one always looks better than it is.
 _CHOICE_ERROR = 1e-5
-# Promises this close are equal but for rounding (an event and its complement often are): the first is taken.
+# The same in standard deviations; and how many guesses of a score are compared exactly.
+_CHOICE_SIGMAS, _LOOKED_AT = 4.3, 48
+# Promises this close are equal but for rounding: the first is taken.
 _TIE = 1e-9
 
 
@@ -63,18 +66,40 @@ class Event:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The event taken, score >= threshold if `upper`, else score < threshold, and the side where it is likelier."""
+    """The guess taken: `first` where score >= above, the other side where score < below; either may be infinite."""
 
     words: str
     score: Score
-    threshold: float
-    upper: bool
-    likelier: str
+    above: float
+    below: float
+    first: str
 
-    def count(self, outputs: np.ndarray) -> int:
-        """Return how many outputs, shape (repeats, p), the event holds."""
-        above = _evaluate(self.score, outputs) >= self.threshold
-        return int(above.sum()) if self.upper else int((~above).sum())
+    @property
+    def both(self) -> bool:
+        """Is either side ever guessed?"""
+        return math.isfinite(self.above) and math.isfinite(self.below)
+
+    @property
+    def likelier(self) -> str:
+        """The side that is guessed where the words begin."""
+        return self.first if math.isfinite(self.above) else _other(self.first)
+
+    def count(self, outputs: np.ndarray) -> np.ndarray:
+        """Return how many outputs, shape (repeats, p), lie above and how many below."""
+        values = _evaluate(self.score, outputs)
+        return np.array([(values >= self.above).sum(), (values < self.below).sum()])
+
+    def counts(self, data: np.ndarray, neighbour: np.ndarray, tries: tuple[int, int]) -> Counts:
+        """Return right and wrong guesses, from `count` of the draws of either side and how many draws these were."""
+        first, second = (data, neighbour) if self.first == "data" else (neighbour, data)
+        right, wrong = int(first[0] + second[1]), int(first[1] + second[0])
+        if self.both:
+            return Counts(right, sum(tries), wrong, sum(tries))
+        return Counts(right, tries[self.likelier != "data"], wrong, tries[self.likelier == "data"])
+
+
+def _other(side: str) -> str:
+    return "neighbour" if side == "data" else "data"
 
 
 def choose(
@@ -89,27 +114,32 @@ def choose(
     delta: float,
     confidence: float,
     model: Model,
-    tries: int,
 ) -> Chosen:
-    """Return the event that promises the best bound, certified on `tries` draws a side.
+    """Return the guess that promises the best bound, if as many draws certify it as choose it.
 
     Scores that are made from the draws (`first` for `data`, `second` for `neighbour`) are made from one half of
     them and cut on the other. Of the mechanism the optional parts (`dperm.audit.target.Target`) are used; with
-    `raw`, the outputs' floating-point representation is looked at.
+    `raw`, the outputs' floating-point representation is looked at. The Gaussian model takes guesses of one side only.
     """
     half = len(first) // 2
-    # (words, score, whether the whole sample may cut it)
     fixed = list(_fixed(first.shape[1], mechanism, data, neighbour, extra, raw))
     learned = list(_learned(first[:half], second[:half], mechanism, data, neighbour))
     best, value = None, -math.inf
     for candidates, start in ((fixed, 0), (learned, half)):
         for words, score in candidates:
             sides = _evaluate(score, first[start:]), _evaluate(score, second[start:])
-            promise, threshold, upper, likelier = _cut(*sides, delta, confidence, model, tries)
+            promise, above, below, side = _cut(*sides, delta, confidence, model)
             if promise > value + _TIE:
-                sign = ">=" if upper else "<"
-                best, value = Chosen(f"{words} {sign} {threshold:.6g}", score, threshold, upper, likelier), promise
+                best, value = Chosen(_words(words, above, below), score, above, below, side), promise
     return best
+
+
+def _words(words: str, above: float, below: float) -> str:
+    if math.isinf(above):
+        return f"{words} < {below:.6g}"
+    if math.isinf(below):
+        return f"{words} >= {above:.6g}"
+    return f"{words} >= {above:.6g} (or, for the other side, < {below:.6g})"
 
 
 def _evaluate(score: Score, outputs: np.ndarray) -> np.ndarray:
@@ -121,34 +151,59 @@ def _evaluate(score: Score, outputs: np.ndarray) -> np.ndarray:
 
 
 def _cut(
-    first: np.ndarray, second: np.ndarray, delta: float, confidence: float, model: Model, tries: int
-) -> tuple[float, float, bool, str]:
-    """Return the promised bound, threshold, tail and likelier side of the best event of one score."""
-    first, second = np.sort(first), np.sort(second)
+    first: np.ndarray, second: np.ndarray, delta: float, confidence: float, model: Model
+) -> tuple[float, float, float, str]:
+    """Return the promised bound, both thresholds and the side guessed above, of the best guess of one score."""
+    first, second, tries = np.sort(first), np.sort(second), len(first)
     thresholds = _thresholds(first, second)
-    shares = [1 - np.searchsorted(side, thresholds, "left") / len(side) for side in (first, second)]
-    best = (-math.inf, 0.0, True, "data")
-    for upper in (True, False):
-        p, q = shares if upper else (1 - shares[0], 1 - shares[1])
-        for likelier, one, other in (("data", p, q), ("neighbour", q, p)):
-            promise = _promise(one * tries, other * tries, tries, delta, confidence, model)
-            place = int(np.argmax(promise >= promise.max() - _TIE))
-            if promise[place] > best[0] + _TIE:
-                best = (float(promise[place]), float(thresholds[place]), upper, likelier)
+    # Places of an upper and of a lower threshold; none of either kind is the place after the last.
+    above, below = _pairs(len(thresholds), both=model == "none")
+    reached = [1 - np.searchsorted(side, thresholds, "left") / len(side) for side in (first, second)]
+    upper = [np.append(shares, 0.0)[above] for shares in reached]
+    lower = [np.append(1 - shares, 0.0)[below] for shares in reached]
+    sides = 1 + ((above < len(thresholds)) & (below < len(thresholds)))
+    best = (-math.inf, 0.0, -math.inf, "data")
+    for likelier, one, other in (("data", 0, 1), ("neighbour", 1, 0)):
+        right, wrong = upper[one] + lower[other], upper[other] + lower[one]
+        near = _most_promising(right * tries, wrong * tries, delta * sides * tries)
+        promise = _promise(right[near] * tries, wrong[near] * tries, sides[near], tries, delta, confidence, model)
+        place = int(np.argmax(promise >= promise.max() - _TIE))
+        if promise[place] > best[0] + _TIE:
+            at = near[place]
+            ends = np.append(thresholds, math.inf)[above[at]], np.append(thresholds, -math.inf)[below[at]]
+            best = (float(promise[place]), float(ends[0]), float(ends[1]), likelier)
     return best
 
 
-def _promise(hits, other_hits, tries: int, delta: float, confidence: float, model: Model) -> np.ndarray:
+@functools.cache
+def _pairs(thresholds: int, *, both: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return which upper and lower thresholds go together: each alone, then every pair that leaves no overlap."""
+    alone, none = np.arange(thresholds), np.full(thresholds, thresholds)
+    below, above = np.tril_indices(thresholds)[::-1] if both else (alone[:0], alone[:0])
+    return np.concatenate([alone, none, above]), np.concatenate([none, alone, below])
+
+
+def _most_promising(right: np.ndarray, wrong: np.ndarray, leaked: np.ndarray) -> np.ndarray:
+    """Return the places, in their order, of the guesses that look best by a normal approximation of the bound."""
+    right, wrong = np.maximum(right - leaked, 0.0) + 0.5, wrong + 0.5
+    spread = _CHOICE_SIGMAS * np.sqrt(1 / right + 1 / wrong + leaked / right**2)
+    rank = np.log(right / wrong) - spread
+    if len(rank) <= _LOOKED_AT:
+        return np.arange(len(rank))
+    return np.sort(np.argpartition(-rank, _LOOKED_AT)[:_LOOKED_AT])
+
+
+def _promise(right, wrong, sides, tries: int, delta: float, confidence: float, model: Model) -> np.ndarray:
     """Return the bound (epsilon, or mu for the Gaussian model) that these counts would give; it may be negative."""
     error = min(_CHOICE_ERROR, (1 - confidence) / 2)
-    p, q = lower_probability(hits, tries, error), upper_probability(other_hits, tries, error)
-    if model == "gaussian":
-        from scipy import special
+    if model == "none":
+        one, two = (promised(right, many * tries, wrong, delta, error) for many in (1, 2))
+        return np.where(sides == 1, one, two)
+    from scipy import special
 
-        value = special.ndtri(np.maximum(p, 1e-300)) - special.ndtri(np.minimum(q, 1 - 1e-16))
-        return np.where((p > 0) & (q < 1), value, -math.inf)
-    # Below delta nothing is proved; the larger p, the nearer it is.
-    return np.where(p > delta, np.log(np.maximum(p - delta, 1e-300) / q), p - 1e6)
+    p, q = lower_probability(right, tries, error), upper_probability(wrong, tries, error)
+    value = special.ndtri(np.maximum(p, 1e-300)) - special.ndtri(np.minimum(q, 1 - 1e-16))
+    return np.where((p > 0) & (q < 1), value, -math.inf)
 
 
 def _thresholds(first: np.ndarray, second: np.ndarray) -> np.ndarray:

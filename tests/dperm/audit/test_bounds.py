@@ -1,5 +1,6 @@
 """Counts to bounds: Clopper-Pearson by brute force, and both ways from a bound to its p-value and back."""
 
+import itertools
 import math
 
 import numpy as np
@@ -39,30 +40,52 @@ def test_limits_err_no_more_often_than_they_say(tries, error):
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
-def test_the_bound_errs_no_more_often_than_it_says(delta):
-    """Two binomials of 40 draws, at the largest p that (epsilon, delta) allows: every pair of outcomes summed."""
-    tries, confidence = 40, 0.9
-    table = np.array(
-        [
-            [bounds.epsilon_bound(Counts(k, tries, j, tries), delta=delta, confidence=confidence) for j in range(41)]
-            for k in range(41)
-        ]
-    )
-    for epsilon in (0.3, 1.0, 2.0):
-        for q in (0.01, 0.1, 0.3):
-            p = math.exp(epsilon) * q + delta
-            if p < 1:
-                mass = np.outer(stats.binom.pmf(range(41), tries, p), stats.binom.pmf(range(41), tries, q))
-                assert mass[table > epsilon].sum() <= 1 - confidence
+@pytest.mark.parametrize("sides", ["one", "both"])
+def test_the_bound_errs_no_more_often_than_it_says(sides, delta):
+    """Every outcome of 24 draws summed, of the mechanism that spends (epsilon, delta) to the last bit.
+
+    With probability delta it tells its side, else with probability `speaks` a bit that is right with odds e^epsilon.
+    Whoever guesses repeats what it says; or only where it says "data".
+    """
+    draws, error = 24, 0.1
+    # Right and wrong guesses; the draws of which a guess can be right.
+    hits, others, of = np.meshgrid(*(np.arange(draws + 1),) * 3, indexing="ij")
+    if sides == "both":
+        hits, others, of = (axis[:, :, draws] for axis in (hits, others, of))
+    bound = np.zeros(hits.shape)
+    for tries in range(1, draws + 1):
+        bound = np.where(of == tries, bounds.promised(hits, tries, others, delta, error), bound)
+    for epsilon, speaks in itertools.product((0.3, 1.0, 2.0), (0.1, 0.5, 1.0)):
+        right = delta + (1 - delta) * speaks / (1 + math.exp(-epsilon))
+        wrong = (1 - delta) * speaks / (1 + math.exp(epsilon))
+        if sides == "both":
+            chance = stats.binom.pmf(hits + others, draws, min(right + wrong, 1.0))
+            chance *= stats.binom.pmf(hits, hits + others, right / (right + wrong))
+        else:
+            chance = stats.binom.pmf(of, draws, 0.5) * stats.binom.pmf(hits, of, right)
+            chance *= stats.binom.pmf(others, draws - of, wrong)
+        assert chance.sum() == pytest.approx(1)
+        assert chance[bound > epsilon].sum() <= error
+
+
+def test_leaks_are_the_quantile_of_a_binomial():
+    for tries, delta, error in ((100, 0.05, 0.01), (20_000, 0.01, 1e-5), (1_000_000, 1e-6, 0.01), (50, 0.9, 0.3)):
+        most = bounds.leaks(tries, delta, error)
+        assert stats.binom.sf(most, tries, delta) <= error < stats.binom.sf(most - 1, tries, delta)
+    assert bounds.leaks(1_000, 0.0, 0.01) == 0 and bounds.leaks(1_000, 1e-9, 0.01) == 0
 
 
 def test_a_bound_by_hand():
-    """All of 100 against none of 100 at 95 %: p >= 0.025^(1/100), q <= 1 - 0.025^(1/100)."""
-    low = 0.025 ** (1 / 100)
+    """100 right guesses and none wrong at 95 %: the share of right ones is at least 0.05^(1/100)."""
+    low = 0.05 ** (1 / 100)
     counts = Counts(100, 100, 0, 100)
     assert bounds.epsilon_bound(counts, delta=0.0, confidence=0.95) == pytest.approx(math.log(low / (1 - low)))
-    assert bounds.epsilon_bound(counts, delta=0.1, confidence=0.95) == pytest.approx(math.log((low - 0.1) / (1 - low)))
-    mu = special.ndtri(low) - special.ndtri(1 - low)
+    # At delta = 0.1 more than 17 leaks of 100 have a chance of 1.0 %, more than 18 of 0.5 %: 82 guesses are left.
+    assert stats.binom.sf(17, 100, 0.1) > 0.01 > stats.binom.sf(18, 100, 0.1)
+    left = 0.04 ** (1 / 82)
+    assert bounds.epsilon_bound(counts, delta=0.1, confidence=0.95) == pytest.approx(math.log(left / (1 - left)))
+    share = 0.025 ** (1 / 100)
+    mu = special.ndtri(share) - special.ndtri(1 - share)
     assert bounds.mu_bound(counts, confidence=0.95) == pytest.approx(mu)
     epsilon = bounds.epsilon_bound(counts, delta=1e-3, confidence=0.95, model="gaussian")
     assert gaussian.hockey_stick(epsilon, mu) == pytest.approx(1e-3)

@@ -302,7 +302,9 @@ def test_what_is_handed_on_tells_nothing_but_what_is_covered(monkeypatch, varian
     monkeypatch.setattr(objects, "FITS", 5)
     delta = 1e-6 if mechanism in ("tddl", "tdil", "gradient", "preconditioned", "approximate_minima") else 0.0
     found = called.run(row(variant, "replace" if mechanism == "stable_sgd" else "add_remove", delta, mechanism))
-    assert [one["hits"] == one["other_hits"] == one["tries"] == 5 for one in found] == [True] * len(found)
+    for one in found:
+        assert one["hits"] == one["tries"] and one["other_hits"] == one["other_tries"]
+        assert one["tries"] + one["other_tries"] == 10
     assert len(found) >= (5 if variant == "published_search" else 6)
 
 

@@ -69,15 +69,14 @@ def test_a_small_ball_is_found_in_the_plane():
             [np.cos(angle), np.sin(angle)]
         )
 
-    found = attack(mechanism, 0.0, 1.0, draws=20_000)
-    assert "distance to" in found.event
-    assert found.epsilon > 1.5
+    # A guess both ways tells either ball.
+    assert attack(mechanism, 0.0, 1.0, draws=20_000).epsilon > 3
 
 
 def test_a_support_that_moves_is_found():
     found = attack(lambda data, repeats, rng: data + rng.uniform(0, 1, repeats), 0.0, 0.01, draws=40_000)
     assert found.epsilon > 3
-    assert found.counts.other_hits <= 2
+    assert found.counts.other_hits <= 5
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -99,7 +98,7 @@ def test_an_event_of_ones_own_is_tried():
         return 2 * rng.integers(0, 10_000_000, repeats) + data
 
     found = attack(mechanism, 0, 1, raw=True, events=[Event("parity", lambda outputs: outputs[:, 0] % 2)])
-    assert found.event == "parity < 0.5" or found.event == "parity >= 0.5"
+    assert found.event.startswith("parity") and found.both
     assert found.epsilon > ALL_GREATER
 
 
@@ -168,7 +167,17 @@ def test_all_draws_are_used_in_batches_of_the_size_asked_for():
 
     found = attack(mechanism, draws=1_001, batch=300)
     assert sum(asked) == 2 * 1_001 and max(asked) == 300
-    assert found.counts.tries == found.counts.other_tries == 500
+    # Two fifths of 1,001 a side choose.
+    assert found.both and found.counts.tries == found.counts.other_tries == 2 * (1_001 - 400)
+
+
+def test_a_guess_of_one_side_counts_that_sides_draws():
+    """Values that come again on one side: where none does there is nothing to be said."""
+    found = attack(lambda data, repeats, rng: np.where(data > 0, np.where(rng.random(repeats) < 0.3, 0.5, 1.0), 1.0))
+    counts, certifying = found.counts, 2 * (4_000 - 1_600)
+    assert not found.both and found.likelier == "neighbour"
+    assert counts.tries + counts.other_tries == certifying and counts.tries != counts.other_tries
+    assert counts.other_hits == 0 and counts.hits == pytest.approx(0.3 * counts.tries, rel=0.1)
 
 
 def test_a_gaussian_trade_off_is_labelled():

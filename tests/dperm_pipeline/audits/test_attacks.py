@@ -77,8 +77,9 @@ def test_every_pair_gives_rows_that_fit(tmp_path, pair, neighbours):
     counted = found[found["attack"] == "sampling"]
     certain = found[found["attack"] != "sampling"]
     assert counted[EXACT_COLUMNS].isna().all(axis=None) and certain[COUNT_COLUMNS].isna().all(axis=None)
-    assert (counted["draws"] == 400).all() and (counted[["tries", "other_tries"]] == 200).all(axis=None)
-    assert counted["hits"].between(0, 200).all() and counted["other_hits"].between(0, 200).all()
+    # Three fifths of 400 draws a side certify, of both sides or of one.
+    assert (counted["draws"] == 400).all() and (counted["tries"] + counted["other_tries"]).isin([480, 960]).all()
+    assert (counted["hits"] <= counted["tries"]).all() and (counted["other_hits"] <= counted["other_tries"]).all()
     assert (certain["draws"] == 0).all() and certain[EXACT_COLUMNS].notna().all(axis=None)
     assert tables.metadata(tmp_path / "out.parquet")["made"] == "by a test"
 

@@ -39,7 +39,7 @@ def test_every_variant_has_rows_that_fit(mechanism):
     assert all(set(record) <= set(attacks.ATTACKS.names) for record in found)
     assert [record["calibration"] for record in found] == [one["calibration"] for one in rows for _ in (0, 1)]
     for given, records in zip(rows, zip(found[::2], found[1::2], strict=True), strict=True):
-        assert records[0]["exact_bound"] >= 0 and records[1]["tries"] == 200
+        assert records[0]["exact_bound"] >= 0 and records[1]["tries"] > 0
         assert (records[0]["exact_bound"] > 1) <= (given["calibration"] == "paper")
         assert all(record["white_box_p"] > LEVEL for record in records)
     assert found[:2] == kernel.run({**asked, "rows": rows[:1]})

@@ -22,11 +22,12 @@ def sampled(counts, **changes):
 
 
 def bound(counts, error, delta=0.0):
-    """log((p_low - delta)/q_up), with Clopper and Pearson's limits, each at half of the error."""
-    hits, tries, other_hits, other_tries = counts
-    low = stats.beta.ppf(error / 2, hits, tries - hits + 1)
-    high = stats.beta.isf(error / 2, other_hits + 1, other_tries - other_hits)
-    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+    """log(s/(1 - s)), s the lower limit of the share of right guesses, but for leaks that a fifth of the error allows."""
+    hits, tries, wrong, _ = counts
+    for_leaks = 0.2 * error if delta else 0.0
+    right = hits - (stats.binom.isf(for_leaks, tries, delta) if delta else 0)
+    low = stats.beta.ppf(error - for_leaks, right, wrong + 1) if right > 0 else 0.0
+    return max(0.0, math.log(low / (1 - low))) if low > 0 else 0.0
 
 
 def p_value(counts, epsilon, delta=0.0):
