@@ -22,7 +22,7 @@ def sampled(counts, **changes):
 
 
 def bound(counts, error, delta=0.0):
-    """log(s/(1 - s)), s the lower limit of the share of right guesses, but for leaks that a fifth of the error allows."""
+    """log(s/(1 - s)), s the lower limit of the share of right guesses; a fifth of the error is for leaks."""
     hits, tries, wrong, _ = counts
     for_leaks = 0.2 * error if delta else 0.0
     right = hits - (stats.binom.isf(for_leaks, tries, delta) if delta else 0)
