@@ -67,8 +67,9 @@ _ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
 # Three classes, whose loss is the multinomial one.
 MULTINOMIAL = "multinomial"
 _THREE = {"loss": "logistic", "classes": (0, 1, 2)}
-# One loss of each solver of stable minimisers.
-_MODELS = ("hinge", "absolute", "smoothed_hinge", "huber")
+# Losses of stable predictors.
+_STABLE_ERM = (*_SLOPED, "capped_logistic", "absolute", "squared", "poisson")
+_STABLE_SGD = ("logistic", "smoothed_hinge", "huber", "squared", "poisson")
 # Mechanism -> its estimator, and loss -> what it needs besides.
 CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     "objective": (ObjectivePerturbation, {loss: {} for loss in _RISKS} | _BOX),
@@ -99,17 +100,16 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
         StableERM,
         # The student hands its teacher's one answer on.
         {
-            **{loss: _ANSWERED for loss in (*_SLOPED, "capped_logistic", "absolute", "squared", "poisson")},
+            **{loss: _ANSWERED for loss in _STABLE_ERM},
             STUDENT: _ANSWERED | {"loss": "huber"},
-            **{loss + MODEL: _ANSWERED | {"loss": loss, "answers": "model"} for loss in _MODELS},
+            **{loss + MODEL: _ANSWERED | {"loss": loss, "answers": "model"} for loss in _STABLE_ERM},
         },
     ),
     "stable_sgd": (
         StableSGD,
         {
-            **{loss: {"queries": 1} for loss in ("logistic", "smoothed_hinge", "huber", "squared", "poisson")},
-            "smoothed_hinge" + MODEL: {"loss": "smoothed_hinge", "answers": "model"},
-            "huber" + MODEL: {"loss": "huber", "answers": "model"},
+            **{loss: {"queries": 1} for loss in _STABLE_SGD},
+            **{loss + MODEL: {"loss": loss, "answers": "model"} for loss in _STABLE_SGD},
         },
     ),
     # A shard says at x what its record there says: the record moves the mean by a shard's whole share.
@@ -318,8 +318,10 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     _, declared = extreme(name, own)
     several = _ONE_STEP if name == MULTINOMIAL else None
     ways = several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism])
-    further = _FURTHER.get((mechanism, name), ())
-    coming = _COMING.get((mechanism, name), ()) if row["neighbours"] == "add_remove" else ()
+    # A model that is released is pushed as its answers are.
+    attacked = (mechanism, name.removesuffix(MODEL))
+    further = _FURTHER.get(attacked, ())
+    coming = _COMING.get(attacked, ()) if row["neighbours"] == "add_remove" else ()
     for way in (*ways, *further, *coming):
         # On a line the noise of theta with an intercept is known if it is Gaussian.
         if (mechanism in THETA or name.endswith(MODEL)) and way.get("fit_intercept") and not row["delta"]:
