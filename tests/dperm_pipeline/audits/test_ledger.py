@@ -24,9 +24,8 @@ def sampled(counts, **changes):
 def bound(counts, error, delta=0.0):
     """log(s/(1 - s)), s the lower limit of the share of right guesses; a fifth of the error is for leaks."""
     hits, tries, wrong, _ = counts
-    for_leaks = 0.2 * error if delta else 0.0
-    right = hits - (stats.binom.isf(for_leaks, tries, delta) if delta else 0)
-    low = stats.beta.ppf(error - for_leaks, right, wrong + 1) if right > 0 else 0.0
+    right = hits - (stats.binom.isf(0.2 * error, tries, delta) if delta else 0)
+    low = stats.beta.ppf((0.8 if delta else 1.0) * error, right, wrong + 1) if right > 0 else 0.0
     return max(0.0, math.log(low / (1 - low))) if low > 0 else 0.0
 
 
