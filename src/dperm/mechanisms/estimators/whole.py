@@ -92,7 +92,8 @@ def one_fit(model: Any) -> Any:
     Python's there: those of 8 or 16 bits overflow or round in all that is made of them.
     """
     view = object.__new__(type(model))
-    view.__dict__ = {name: _plain(value) for name, value in vars(model).items()}
+    # Copied in one piece first: a fit of another thread may add a name meanwhile.
+    view.__dict__ = {name: _plain(value) for name, value in dict(vars(model)).items()}
     return view
 
 
