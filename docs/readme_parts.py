@@ -106,6 +106,7 @@ def filled(page: str, assets: Path) -> str:
     """
     claims, privacy = read(assets / "claims.csv"), read(assets / "privacy.csv")
     parts = {
+        "picture": picture(),
         "summary": summary(answers(assets), claims, privacy),
         **{paper: section(paper, claims, assets) for paper in SECTIONS},
         "ledger": ledger(privacy),
@@ -147,8 +148,19 @@ def number(text: str) -> str:
     return short.replace("-", "−")
 
 
+def picture() -> str:
+    """Return the figure of all answers and guarantees."""
+    alt = (
+        "Left: bars of the answers to the claims of each paper. Right: every attacked guarantee as a dot at what it is "
+        "certified to spend over what it claims; those with a proof end at 1, refuted ones lie beyond, hollow where "
+        "no paper promises them. The counts are "
+        "in the table below."
+    )
+    return f"![{alt}](docs/assets/summary.svg)\n"
+
+
 def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], privacy: list[dict[str, str]]) -> str:
-    """Return the figure of all answers and guarantees, and their counts by paper."""
+    """Return the counts of all answers and guarantees, in words and by paper."""
     beside = sum(row["beside"] == "True" for row in claims)
     attacked = [row for row in privacy if row["verdict"] != "not audited"]
     refuted = [row for row in attacked if row["verdict"] == "refuted"]
@@ -156,12 +168,6 @@ def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], priv
     broken = [row for row in refuted if row["claims"]]
     others = len(refuted) - len(broken) - controls
     proved = sum(row["guarantee"] != "none" for row in attacked)
-    alt = (
-        "Left: bars of the answers to the claims of each paper. Right: every attacked guarantee as a dot at what it is "
-        "certified to spend over what it claims; those with a proof end at 1, refuted ones lie beyond, hollow where "
-        "no paper promises them. The counts are "
-        "in the table below."
-    )
     rows = []
     for paper in SECTIONS:
         kinds = [answer.kind for answer in answered if answer.paper == paper]
@@ -173,7 +179,6 @@ def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], priv
     header = ("paper", *(f"{of_claims.GLYPHS[kind]} {kind}" for kind in of_claims.ANSWERS), "✓ holds up", "✗ refuted",
               "of these promised")  # fmt: skip
     return (
-        f"![{alt}](docs/assets/summary.svg)\n\n"
         f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on "
         f"{sum(answer.tests for answer in answered)} tests: each claim as printed and as mended, on every data set; "
         f"{beside} more, readings and findings of ours, stand beside them and decide nothing. Of the "

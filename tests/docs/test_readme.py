@@ -89,7 +89,8 @@ def test_counts_are_those_of_the_ledgers():
 
 
 def test_headline_counts_are_those_of_the_ledger():
-    told = [int(number) for number in re.findall(r"\d+", re.search(r"\n\*\*\d+ claims.*", part("summary"))[0])]
+    words = re.search(r"^\*\*\d+ claims.*", part("summary"), re.MULTILINE)[0]
+    told = [int(number) for number in re.findall(r"\d+", words)]
     headlines = [row["kind"] for row in rows("answers") if row["headline"] == "True"]
     given = [headlines.count(kind) for kind in VERDICTS[:6] if kind in headlines]
     beside = sum(row["beside"] == "True" for row in rows("claims"))
