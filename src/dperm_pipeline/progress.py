@@ -32,7 +32,7 @@ class Progress:
     """The state of a run, told by Snakemake's log events."""
 
     total: int = 0
-    failed: int = 0
+    failed: set[int] = field(default_factory=set)
     cores: int = 1
     # Jobs that run: number -> rule, words, start.
     running: dict[int, tuple[str, str, float]] = field(default_factory=dict)
@@ -58,10 +58,12 @@ class Progress:
             rule, _, start = self.running.pop(told["job_id" if event == "job_finished" else "jobid"], (None, "", 0.0))
             if rule is None:
                 return
-            self.left[rule] -= 1
             if event == "job_error":
-                self.failed += 1
+                # It may be tried again.
+                self.failed.add(told["jobid"])
             else:
+                self.failed.discard(told["job_id"])
+                self.left[rule] -= 1
                 self.seconds[rule].append(time.monotonic() - start)
 
     def seconds_left(self) -> float | None:
@@ -81,7 +83,7 @@ class Progress:
         if not self.total:
             return ""
         head = f"{self.done} of {self.total} jobs done"
-        head += f", {self.failed} failed" if self.failed else ""
+        head += f", {len(self.failed)} failed" if self.failed else ""
         left = self.seconds_left()
         head += f", about {duration(left)} left" if left is not None else ""
         now = time.monotonic()
@@ -90,7 +92,7 @@ class Progress:
 
     def ended(self) -> str:
         """Return the last line of the run."""
-        failed = f", {self.failed} failed" if self.failed else ""
+        failed = f", {len(self.failed)} failed" if self.failed else ""
         return f"{self.done} of {self.total} jobs done{failed}, in {duration(time.monotonic() - self.start)}"
 
 

@@ -30,11 +30,16 @@ _INWARD = 1e-12
 MOST_OPTIMAL = 10**8
 
 
-def checked(epsilon: float, delta: float, k: int) -> None:
-    """Refuse an epsilon, a delta or a number of releases that nothing can be composed to.
+def checked(epsilon: float, delta: float, k: int) -> tuple[float, float, int]:
+    """Return an epsilon, a delta and a number of releases as Python's, or refuse what nothing can be composed to.
 
     Parameters
     ----------
+    epsilon, delta : float
+    k : int
+
+    Returns
+    -------
     epsilon, delta : float
     k : int
 
@@ -45,17 +50,22 @@ def checked(epsilon: float, delta: float, k: int) -> None:
     ValueError
         If k is no count.
     """
-    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
-    number("delta", delta, SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy="composition needs some: say 1e-6")
-    checked_count(k)
+    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+    remedy = "composition needs some: say 1e-6"
+    delta = number("delta", delta, SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
+    return epsilon, delta, checked_count(k)
 
 
-def checked_count(k: int) -> None:
-    """Refuse what is no number of releases.
+def checked_count(k: int) -> int:
+    """Return a number of releases as Python's, or refuse it.
 
     Parameters
     ----------
     k : int
+
+    Returns
+    -------
+    int
 
     Raises
     ------
@@ -64,6 +74,7 @@ def checked_count(k: int) -> None:
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k={k!r} must be an integer, 1 or above; it counts the releases")
+    return int(k)
 
 
 def advanced(epsilon: float, delta: float, k: int) -> float:
@@ -94,7 +105,7 @@ def advanced(epsilon: float, delta: float, k: int) -> float:
     ----------
     jain2013, Theorem 11.
     """
-    checked(epsilon, delta, k)
+    epsilon, delta, k = checked(epsilon, delta, k)
     growth = math.expm1(epsilon) if epsilon < 700 else math.inf
     return math.sqrt(2 * k * math.log(1 / delta)) * epsilon + k * epsilon * growth
 
@@ -128,7 +139,7 @@ def inverted(epsilon: float, delta: float, k: int) -> float:
     ----------
     jain2013, Theorem 11; erratum J6.
     """
-    checked(epsilon, delta, k)
+    epsilon, delta, k = checked(epsilon, delta, k)
     # The root lies below that of the first term alone.
     high = epsilon / math.sqrt(2 * k * math.log(1 / delta))
     root = (
@@ -163,8 +174,8 @@ def zcdp_delta(epsilon: float, rho: float) -> float:
     ----------
     Canonne, Kamath & Steinke 2020, Proposition 12.
     """
-    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget)
-    number("rho", rho, 0, math.inf, ends="[)", error=InvalidBudget)
+    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget)
+    rho = number("rho", rho, 0, math.inf, ends="[)", error=InvalidBudget)
     return converted(lambda order: rho * order * (order + 1), epsilon, math.inf)
 
 
@@ -265,9 +276,9 @@ def optimal_delta(epsilon: float, each: float, k: int) -> float:
     ----------
     Kairouz, Oh & Viswanath 2015, Theorem 3.3 (delta = 0).
     """
-    number("epsilon", epsilon, 0, math.inf, ends="[)", error=InvalidBudget)
-    number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of each release")
-    checked_count(k)
+    epsilon = number("epsilon", epsilon, 0, math.inf, ends="[)", error=InvalidBudget)
+    each = number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of each release")
+    k = checked_count(k)
     if k > MOST_OPTIMAL:
         raise ValueError(f"k={k} is more than the 10^8 releases of which the optimum can be computed; take zCDP")
     # Only j with a loss above epsilon count, and those 20 sqrt(k) above the mean have together less than e^-800.

@@ -79,10 +79,10 @@ def rounds_delta(epsilon: float, each: float, count: int, rho: float = 0.0) -> f
     ----------
     docs/privacy.md, section 11.
     """
-    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget)
-    number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of a round")
-    number("rho", rho, 0, math.inf, ends="[)", error=InvalidBudget)
-    checked_count(count)
+    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget)
+    each = number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of a round")
+    rho = number("rho", rho, 0, math.inf, ends="[)", error=InvalidBudget)
+    count = checked_count(count)
     most = math.log1p(math.exp(-each)) / each
     return converted(lambda lam: count * (yes_cost(lam, each) + lam * (lam + 1) * rho), epsilon, most)
 

@@ -95,6 +95,7 @@ class AveragedPrediction(PrivatePredictor):
     0
     """
 
+    asks_learners = True
     source = "dwork2018, Corollary 4.7"
 
     def __init__(

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -56,6 +57,8 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     # By what factor an answer without a guarantee is dearer than `each`, and why it has none.
     dearer: ClassVar[float]
     unproved: ClassVar[str] = ""
+    # Does an answer run code of a user's learner?
+    asks_learners: ClassVar[bool] = False
 
     @abstractmethod
     def _prepare(self, X: np.ndarray, y: np.ndarray, each: float, rng: np.random.Generator) -> None:
@@ -214,7 +217,8 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
 
     def _serve(self, X: np.ndarray, asked: list[bytes]) -> None:
         """Charge new rows, answer them and keep the answers; the journal has both before any answer leaves."""
-        with self.ledger_.serving.together():
+        # A learner may end the process, which tells something: by then its charge is on disk.
+        with nullcontext() if self.asks_learners else self.ledger_.serving.together():
             self.ledger_.charge(len(asked))
             answers = self._answer(X, [self._noise.of(key) for key in asked])
             self._known.keep(asked, np.asarray(answers, dtype=np.float64).tolist())

@@ -146,16 +146,23 @@ def _typed(values: Any) -> Any:
 
 def _alone(values: Any) -> list[Any]:
     """Return the entries of a list; of one that is a list of a single entry, as in a column, that entry."""
-    return [value[0] if _is_row(value) and len(value) == 1 else value for value in values]
+    return [_only(value) for value in values]
+
+
+def _only(value: Any) -> Any:
+    try:
+        return value[0] if _is_row(value) and len(value) == 1 else value
+    except Exception:
+        # Whatever it raises where it is looked at: which one it is must not show.
+        return value
 
 
 def _is_row(value: Any) -> bool:
-    if isinstance(value, Sequence):
-        return not isinstance(value, (str, bytes, bytearray))
     try:
+        if isinstance(value, Sequence):
+            return not isinstance(value, (str, bytes, bytearray))
         return getattr(value, "ndim", 0) == 1
     except Exception:
-        # Whatever it raises where it is looked at.
         return False
 
 
@@ -218,10 +225,10 @@ def _numbers(values: Any, name: str, always: bool) -> Any:
 
 def _number(value: Any) -> float | None:
     """Return it as a float, or None."""
-    # `float` takes complex and masked numbers, with a warning, and of a longer object its only entry.
-    if isinstance(value, (complex, np.complexfloating, np.ma.MaskedArray)):
-        return None
     try:
+        # `float` takes complex and masked numbers, with a warning, and of a longer object its only entry.
+        if isinstance(value, (complex, np.complexfloating, np.ma.MaskedArray)):
+            return None
         if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0:
             return None
         return float(value)

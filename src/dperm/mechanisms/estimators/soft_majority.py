@@ -98,6 +98,7 @@ class SoftMajority(PrivatePredictor):
     0
     """
 
+    asks_learners = True
     source = "dwork2018, Theorem 4.1"
     bounded_range = True
     # "paper" (erratum D1).

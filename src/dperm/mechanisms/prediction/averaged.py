@@ -52,7 +52,7 @@ def shards_needed(alpha: float, epsilon: float, calibration: Calibration = "tigh
     - calibration: "paper": ceil(1/(alpha epsilon)), which leaves nothing of alpha to the learner (Section 4.3; erratum
       D8); else ceil(2/(alpha epsilon)), for which the noise costs alpha/2 (Corollary 4.7).
     """
-    number("alpha", alpha, 0, 1, ends="(]", remedy="it is the excess error, say 0.1")
+    alpha = number("alpha", alpha, 0, 1, ends="(]", remedy="it is the excess error, say 0.1")
     epsilon = _checked(1, epsilon)
     # A thousandth of a billionth off, so that 1/(0.1 * 0.1), which rounds above 100, is 100.
     return math.ceil((1 if calibration == "paper" else 2) / (alpha * epsilon) * (1 - 1e-12))

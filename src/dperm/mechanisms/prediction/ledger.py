@@ -8,9 +8,10 @@ bounded range) to another; it may be given if the first sum stays within epsilon
 (epsilon, delta) allows.
 
 With a file the ledger outlives its process, and ledgers in any number of processes share its budget
-(`mechanisms.serving`): what is about to be spent is on disk before `charge` returns, in blocks of `reserve` answers,
-each of one ledger, and what a crash leaves unanswered of a block stays spent. `close` gives it back. The file is all
-that is known of earlier answers: whoever deletes it has a new budget for the same data, which no statement covers.
+(`mechanisms.serving`): what is about to be spent is on disk before `charge` returns (within a call of `predict`, of
+predictors whose answers are our own code: with the answers, before any leaves), in blocks of `reserve` answers, each
+of one ledger, and what a crash leaves unanswered of a block stays spent. `close` gives it back. The file is all that
+is known of earlier answers: whoever deletes it has a new budget for the same data, which no statement covers.
 Without a file a ledger is of one process, and cannot be copied.
 
 All answers must concern the same data, under one neighbouring relation.

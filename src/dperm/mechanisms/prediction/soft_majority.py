@@ -50,8 +50,8 @@ def shards_needed(alpha: float, epsilon: float, classes: int = 2) -> int:
     Where a third of the shards or less is wrong, no wrong class has more than e^{-epsilon r/6} times the weight of the
     right one, so that all k - 1 of them have alpha/4 at most.
     """
-    number("alpha", alpha, 0, 1, remedy="it is the error asked for")
-    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
+    alpha = number("alpha", alpha, 0, 1, remedy="it is the error asked for")
+    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
     return math.ceil(6 * math.log(4 * (classes - 1) / alpha) / epsilon)
 
 

@@ -91,6 +91,7 @@ CORES = {
     "zCDP of a price": lambda v: filters.rho(v, False),
     "zCDP of a bit": lambda v: filters.rho(v, True),
     "zCDP of a budget": lambda v: composition.zcdp_rho(v, 1e-6),
+    "delta of zCDP": lambda v: composition.zcdp_delta(10.0, v),
     "price": lambda v: filters.each(v, 1e-6, 10),
     "answers": lambda v: filters.capacity(300.0, 1e-6, v),
     "stable risk": lambda v: stable_erm.rate(v, v, 10.0, calibration="tight"),
@@ -112,6 +113,13 @@ CORES = {
 def test_so_it_is_in_cores(core, number):
     """Before, the zCDP of a price np.int8(12) was -56."""
     assert CORES[core](number) == CORES[core](number.item()) > 0
+
+
+@pytest.mark.parametrize("count", [np.uint8(200), np.int8(100)])
+def test_so_it_is_in_numbers_of_releases(count):
+    for composed in (composition.advanced, composition.inverted):
+        assert composed(0.1, 1e-6, count) == composed(0.1, 1e-6, int(count)) > 0
+    assert composition.optimal_delta(1.0, 0.1, count) == composition.optimal_delta(1.0, 0.1, int(count)) > 0
 
 
 def test_so_it_is_in_ledgers():

@@ -138,7 +138,17 @@ def test_a_process_that_is_killed_at_any_time(name, tmp_path):
         assert len(told) <= model.ledger_.answered <= len(told) + 3 + len(places if told else [])
 
 
-@pytest.mark.parametrize("name", ["soft majority", "stable erm", "exppw"])
+@pytest.mark.parametrize("name", ["soft majority", "averaged"])
+def test_what_a_learner_is_asked_is_charged_by_then(name, tmp_path, monkeypatch):
+    """A learner may end the process: nobody would come back to charge what that tells."""
+    path = tmp_path / "journal"
+    model, seen = fitted(name, state=path), []
+    monkeypatch.setattr(type(model), "_answer", lambda *_: seen.append(path.read_bytes()) or np.zeros(1))
+    asked(model, interactive_models.X[:1])
+    assert seen[0].splitlines()[-1].startswith(b'["spen')
+
+
+@pytest.mark.parametrize("name", ["stable erm", "exppw"])
 def test_charge_and_answer_are_one_write_and_an_answer_that_fails_is_charged_alone(name, tmp_path, monkeypatch):
     path = tmp_path / "journal"
     model, writes, real = fitted(name, state=path), [], os.fsync

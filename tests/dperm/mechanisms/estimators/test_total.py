@@ -4,8 +4,10 @@ import math
 import warnings
 from collections import UserList, deque
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import together
 from hypothesis import given, settings
@@ -53,6 +55,13 @@ class Raises:
         raise RuntimeError(name)
 
     __float__ = __eq__ = __len__ = __getattr__
+
+
+class RaisesAtOnce:
+    """One that raises at the mere look for what it is."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
 
 
 def labelled():
@@ -335,6 +344,7 @@ def test_a_masked_entry_is_no_number(make):
 ODD = [
     [1.0], [], [[1], [2, 3]], range(3), np.array([0.5]), np.ma.masked, np.ma.masked_array(1.0, True), np.complex128(1j),
     1j, Decimal("sNaN"), np.timedelta64(3, "s"), None, "x", b"1", 10**400, {}, Raises(),
+    RaisesAtOnce(), pd.Series([1.0], index=[5]), SimpleNamespace(ndim=1),
 ]  # fmt: skip
 
 
