@@ -86,8 +86,9 @@ def figure(references: Mapping[str, tuple[str, str]], notes: Sequence[str]) -> F
         levels=levels, across=Facet(_PROMISE, _promises, str, others=[""]), statistic="mean",
         title_look={"size": 7, "loc": "left"}, epsilons=True, xticks=_ticks, sharey=True,
     )  # fmt: skip
-    return Figure([[panel]], height=(1.6, 1.85), width=8.5, down=Facet("dataset"), prepare=_promised,
-                  drawn_only=True, notes=notes)  # fmt: skip
+    # A long name would run into the title of the next panel.
+    rows = Facet("dataset", words=lambda name: name.replace("simulated-", "sim. "))
+    return Figure([[panel]], height=(1.6, 1.85), width=8.5, down=rows, prepare=_promised, drawn_only=True, notes=notes)
 
 
 EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 5.0)
