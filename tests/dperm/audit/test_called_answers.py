@@ -171,8 +171,15 @@ def unlocked(monkeypatch):
 
 
 def test_without_turns_each_thread_has_a_noise_of_its_own(unlocked):
-    """k noises are worth one of sigma/sqrt(k): delta(1) of 8 is 0.0315 where 1e-6 was claimed."""
-    found = threads.attack("rkhs_gaussian", "replace", 1.0, 1e-6, np.random.default_rng(0))
+    """k noises are worth one of sigma/sqrt(k): delta(1) of 8 is 0.0315 where 1e-6 was claimed.
+
+    Threads without turns may also break the path that they share, which the attack refuses: 3 of 100 times on a busy
+    machine. Twenty times on end is a chance below 1e-30.
+    """
+    for _ in range(20):
+        with contextlib.suppress(DataError):
+            found = threads.attack("rkhs_gaussian", "replace", 1.0, 1e-6, np.random.default_rng(0))
+            break
     assert found["pair_words"].endswith(f"one answer: {threads.THREADS}")
     a = RATIO * math.sqrt(threads.THREADS)
     assert gaussian.hockey_stick(1.0, a) == pytest.approx(0.0315, abs=5e-5)
