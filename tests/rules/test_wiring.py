@@ -179,7 +179,8 @@ def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):
     catalogue["adult"]["sources"] = []
     path.write_text(yaml.safe_dump(catalogue), encoding="utf-8")
     jobs = own_workflow.jobs(scale="paper")
-    assert [job.output for job in of(jobs, "fetch_dataset")] == [["resources/downloads/covertype.json"]]
+    fetched = sorted(path for job in of(jobs, "fetch_dataset") for path in job.output)
+    assert fetched == ["resources/downloads/covertype-7.json", "resources/downloads/covertype.json"]
     # (li2021-adult is an experiment, which has a stand-in.)
     assert not any(re.search("(?<!li2021-)adult", path) for job in jobs for path in (*job.input, *job.output))
     with_data = [job for job in of(jobs, "collect_rows") if "kifer2012-output" in job.output[0]]
@@ -197,7 +198,11 @@ def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):
     for file in catalogue["adult"]["files"]:
         (mirror / file).touch()
     jobs = own_workflow.jobs(scale="paper", mirror=str(mirror.parent))
-    assert sorted(job.message for job in of(jobs, "fetch_dataset")) == ["fetch adult", "fetch covertype"]
+    assert sorted(job.message for job in of(jobs, "fetch_dataset")) == [
+        "fetch adult",
+        "fetch covertype",
+        "fetch covertype-7",
+    ]
     with_data = [job for job in of(jobs, "collect_rows") if "kifer2012-output" in job.output[0]]
     assert [job.params["skipped"] for job in with_data] == [{}]
 
