@@ -2,17 +2,16 @@
 
 import argparse
 import importlib
-import json
 import os
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from dperm.audit import sampling
+from dperm.audit.report import Report
 from dperm.audit.target import Subject
 from dperm.domain import Budget, number
 from dperm.errors import DpermError
@@ -120,14 +119,9 @@ def _audit(given: argparse.Namespace) -> int:
         raw=given.raw,
         events=subject.events,
     )
-    refuted = epsilon is not None and found.refutes(epsilon)
-    p = None if epsilon is None else found.p_value(epsilon)
-    if given.json:
-        result = {"subject": given.subject, **asdict(found), "claim": epsilon, "p_value": p, "refuted": refuted}
-        print(json.dumps(result, indent=2))
-    else:
-        print(_in_words(subject.words or given.subject, found, epsilon, p, refuted))
-    return REFUTED if refuted else HOLDS
+    report = Report(subject.words or given.subject, found, epsilon)
+    print(report.json() if given.json else report.text())
+    return REFUTED if report.refuted else HOLDS
 
 
 def _subject(name: str) -> Subject:
@@ -149,28 +143,6 @@ def _subject(name: str) -> Subject:
     if not isinstance(subject, Subject):
         raise _Wrong(f"{name} returned a {type(subject).__name__}; it must return a dperm.audit.Subject")
     return subject
-
-
-def _in_words(words: str, found: sampling.Audit, epsilon: float | None, p: float | None, refuted: bool) -> str:
-    counts, at = found.counts, f" at delta = {found.delta:g}" if found.delta else ""
-    other = "neighbour" if found.likelier == "data" else "data"
-    lines = [
-        f"subject      {words}",
-        f"spends       epsilon >= {found.epsilon:.4g}{at}, with confidence {found.confidence:g}",
-        f"event        {found.event}, likelier for the {found.likelier}",
-        f"guesses      {counts.hits:,} right and {counts.other_hits:,} wrong in {counts.tries:,} draws"
-        if found.both
-        else f"seen         {counts.hits:,} times in {counts.tries:,} draws for the {found.likelier}, "
-        f"{counts.other_hits:,} in {counts.other_tries:,} for the {other}",
-    ]
-    if found.model == "gaussian":
-        lines[1] += f"; model-based: assumes a Gaussian trade-off, mu >= {found.mu:.4g}"
-    if epsilon is None:
-        return "\n".join([*lines, "claim        none given (--epsilon)"])
-    lines.append(f"claim        epsilon = {epsilon:g}{at}")
-    model = " if the trade-off is a Gaussian's (model-based)" if found.model == "gaussian" else ""
-    verdict = f"REFUTED{model} (p = {p:.2g})" if refuted else f"not refuted (p = {p:.2g}); that is no proof of privacy"
-    return "\n".join([*lines, f"verdict      {verdict}"])
 
 
 if __name__ == "__main__":

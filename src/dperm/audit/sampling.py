@@ -22,7 +22,7 @@ Mechanism = Callable[[Any, int, np.random.Generator], np.ndarray]
 # Draws that are asked of the mechanism at once.
 BATCH = 50_000
 # Share of the draws that choose the guess.
-_CHOOSING = 0.4
+CHOOSING = 0.4
 # Fewer leave nothing to choose an event from.
 LEAST_DRAWS = 100
 
@@ -153,7 +153,7 @@ def lower_bound(
     extra = tuple(events)
     # One stream for each side and part: which guess is taken changes nothing in the draws that certify it.
     streams = rng.spawn(5)
-    choosing = int(_CHOOSING * draws)
+    choosing = int(CHOOSING * draws)
     certifying = draws - choosing
     # Each draw that certifies has its side from a fair coin; that of the choice needs none.
     tries = int(streams[4].binomial(2 * certifying, 0.5))
