@@ -64,7 +64,9 @@ def too_few():
 
 
 def ragged():
-    return Subject(one_by_one(lambda data, rng: np.zeros(1 + rng.integers(2))), DATA, DATA[:9], epsilon=1.0)
+    event = Event("first", lambda outputs: outputs[:, 0])
+    release = one_by_one(lambda data, rng: np.zeros(1 + rng.integers(2)))
+    return Subject(release, DATA, DATA[:9], epsilon=1.0, events=[event])
 
 
 def foreign_error():
@@ -153,7 +155,7 @@ def test_the_subjects_own_events(here, capsys):
         (["attack:leaves"], "attack:leaves failed: SystemExit"),
         (["attack:foreign_error"], "attack:foreign_error failed: ValueError: could not convert string"),
         (["attack:too_few"], "mechanism gave the shape (7999, 1) when asked for 8000 outputs"),
-        (["attack:ragged"], "function gave outputs of the shapes [(1,), (2,)]: they must have one shape"),
+        (["attack:ragged"], "function gave outputs of the shapes [(1,), (2,)]: with events of your own"),
         (["attack:good", "--epsilon", "0"], "epsilon=0.0 must be a number in (0, inf)"),
         (["attack:good", "--delta", "1"], "delta=1.0 must be a number in [0, 1)"),
         (["attack:good", "--draws", "3"], "draws=3 must be a whole number, at least 100"),

@@ -20,7 +20,7 @@ PUBLIC: Catalogue[str, str] = {
     "line": "dperm.audit.line",
     "lower_bound": "dperm.audit.sampling",
     "noise_test": "dperm.audit.white_box",
-    "one_by_one": "dperm.audit.target",
+    "one_by_one": "dperm.audit.outputs",
 }
 __all__ = sorted(PUBLIC)
 

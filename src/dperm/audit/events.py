@@ -234,8 +234,9 @@ def _fixed(
     density = getattr(mechanism, "log_density", None)
     if density is not None:
         yield "log-likelihood ratio", lambda outputs: density(outputs, data) - density(outputs, neighbour)
+    names = getattr(mechanism, "names", None)
     for j in range(min(p, MOST_COORDINATES)):
-        yield ("output" if p == 1 else f"coordinate {j}"), lambda outputs, j=j: outputs[:, j]
+        yield names[j] if names else "output" if p == 1 else f"coordinate {j}", lambda outputs, j=j: outputs[:, j]
     centre = getattr(mechanism, "centre", None)
     if centre is not None:
         for side, value in (("data", data), ("neighbour", neighbour)):

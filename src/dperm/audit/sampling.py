@@ -152,7 +152,10 @@ def lower_bound(
     number("delta", delta, 0, 1, ends=ends, remedy=remedy)
     extra = tuple(events)
     # One stream for each side and part: which guess is taken changes nothing in the draws that certify it.
-    streams = rng.spawn(5)
+    streams = rng.spawn(6)
+    # What a user's own events look at are the outputs as they are.
+    if hasattr(mechanism, "prepared") and not extra:
+        mechanism = mechanism.prepared(data, neighbour, draws, streams[5])
     choosing = int(CHOOSING * draws)
     certifying = draws - choosing
     # Each draw that certifies has its side from a fair coin; that of the choice needs none.

@@ -96,27 +96,3 @@ class Subject:
     delta: float = 0.0
     events: Sequence[Event] = ()
     words: str = ""
-
-
-def one_by_one(function: Callable[[Any, np.random.Generator], Any]) -> Callable:
-    """Turn a function that gives one output into a mechanism that gives many.
-
-    Parameters
-    ----------
-    function : callable
-        (data, rng) -> a number or a flat array. Code with a random source of its own may leave `rng` aside.
-
-    Returns
-    -------
-    callable
-        (data, repeats, rng) -> ndarray, shape (repeats,) or (repeats, p).
-    """
-
-    def mechanism(data: Any, repeats: int, rng: np.random.Generator) -> np.ndarray:
-        outputs = [np.asarray(function(data, rng), dtype=float) for _ in range(repeats)]
-        shapes = {output.shape for output in outputs}
-        if len(shapes) > 1:
-            raise ValueError(f"function gave outputs of the shapes {sorted(shapes)}: they must have one shape")
-        return np.array(outputs)
-
-    return mechanism
