@@ -21,12 +21,15 @@ from dperm.losses import Loss
 from dperm.mechanisms.napp import losses, scheme
 from dperm.mechanisms.napp.literal import augmented_targets
 from dperm.mechanisms.napp.noise import Variant
+from dperm.solvers import pointwise
 
 # Of half the rows at a time: what the processor's cache holds.
 _BLOCK = 8192
 # Newton stops when its decrement is this small for each row. A full step that shrinks it by _ACCEPT is taken as it is,
 # others are halved until the objective falls; where it shrinks by _SHRINK the Hessian is kept.
 _PASSES, _HALVINGS, _DECREMENT, _SUFFICIENT, _SHRINK, _ACCEPT = 200, 60, 1e-20, 1e-4, 0.01, 0.25
+# Where l'' of the pairs varies by less than this share of its mean, their Hessian is the mean's.
+_STEADY = 0.5
 # Nodes and weights of the mean over Z, for losses whose derivatives are bounded.
 _AT, _MASS = np.polynomial.hermite_e.hermegauss(80)
 _MASS = _MASS / _MASS.sum()
@@ -100,50 +103,63 @@ class _Records:
 
 
 class _Sums(_Records):
-    """The sum over the records and over the pairs of augmented rows."""
+    """The sum over the records and over the pairs of augmented rows; l, l' and l'' at a theta are found together."""
 
     def __init__(self, model: Loss, X, y, shift, spread, z, targets):
         super().__init__(model, X, y)
         self.shift, self.spread, self.z = shift, spread, z
         self.upper, self.lower = targets[: len(z)], targets[len(z) :]
         self.rows += len(targets)
+        self.at, self.found, self.grams = None, None, {}
 
     def value(self, theta: np.ndarray) -> float:
-        found = super().value(theta)
-        with np.errstate(over="ignore"):
-            for _, up, upper, down, lower in self._blocks(theta):
-                found += self.model.value(up, upper).sum() + self.model.value(down, lower).sum()
-        return float(found)
+        return super().value(theta) + self._evaluated(theta)[0]
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
-        even, odd = 0.0, np.zeros(len(theta))
-        with np.errstate(over="ignore"):
-            for z, up, upper, down, lower in self._blocks(theta):
-                first, second = self.model.derivative(up, upper), self.model.derivative(down, lower)
-                even += (first + second).sum()
-                odd += (first - second) @ z
+        _, even, odd, _ = self._evaluated(theta)
         return super().gradient(theta) + even * self.shift + odd * self.spread
 
     def hessian(self, theta: np.ndarray) -> np.ndarray:
         even, odd, gram = 0.0, np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
-        with np.errstate(over="ignore"):
-            for z, up, upper, down, lower in self._blocks(theta):
-                first, second = self.model.second(up, upper), self.model.second(down, lower)
-                both = first + second
-                even += both.sum()
-                odd += (first - second) @ z
+        for k, (z, (upper, lower)) in enumerate(zip(self._blocks(), self._evaluated(theta)[3], strict=True)):
+            both = upper + lower
+            even += both.sum()
+            odd += (upper - lower) @ z
+            if np.ptp(both) > _STEADY * both.mean():
                 gram += z.T @ (both[:, None] * z)
+                continue
+            # Near enough for a direction: the gradient is exact.
+            if k not in self.grams:
+                self.grams[k] = z.T @ z
+            gram += both.mean() * self.grams[k]
         cross = np.outer(self.shift, odd * self.spread)
         pairs = even * np.outer(self.shift, self.shift) + cross + cross.T
         return super().hessian(theta) + pairs + gram * np.outer(self.spread, self.spread)
 
-    def _blocks(self, theta: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        middle, slopes = self.shift @ theta, self.spread * theta
+    def _evaluated(self, theta: np.ndarray) -> tuple[float, float, np.ndarray, list[np.ndarray]]:
+        """Return over the augmented rows sum l, sum l', sum (l'+ - l'-) z, and blocks of l''+ and l''-."""
+        if self.at is not None and np.array_equal(self.at, theta):
+            return self.found
+        code, middle, slopes = pointwise.LOSSES[self.model.name], self.shift @ theta, self.spread * theta
+        value, even, odd, seconds, first = 0.0, 0.0, np.zeros(len(theta)), [], 0
+        for z in self._blocks():
+            here, u = slice(first, first + len(z)), z @ slopes
+            eta = np.concatenate([middle + u, middle - u])
+            y = np.concatenate([self.upper[here], self.lower[here]])
+            slope, second = np.empty((2, 2, len(z)))
+            value += pointwise.evaluate(
+                code, np.inf, eta, y, slope.ravel(), second.ravel(), np.empty((4, len(eta)))
+            )  # fmt: skip
+            even += slope.sum()
+            odd += (slope[0] - slope[1]) @ z
+            seconds.append(second)
+            first += len(z)
+        self.at, self.found = theta, (value, even, odd, seconds)
+        return self.found
+
+    def _blocks(self) -> Iterator[np.ndarray]:
         for first in range(0, len(self.z), _BLOCK):
-            block = slice(first, first + _BLOCK)
-            z = self.z[block]
-            u = z @ slopes
-            yield z, middle + u, self.upper[block], middle - u, self.lower[block]
+            yield self.z[first : first + _BLOCK]
 
 
 def _newton(sums: _Sums, theta: np.ndarray) -> np.ndarray:
