@@ -17,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
+.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib frontier-others audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,20 @@ audit-diffprivlib:  ## attack IBM's diffprivlib, in an environment of its own (m
 	cd examples/diffprivlib && for run in default:100000 little_curvature:100000 intercept:20000; do \
 	  ../../.venv-diffprivlib/bin/dperm audit logistic:$${run%:*} --draws $${run#*:} --seed 1 || [ $$? = 1 ] || exit 1; \
 	done
+
+frontier-others: venv  ## others' private linear models on the frontier's splits; 6 GB of packages, half an hour
+	$(BIN)/snakemake --cores 2 --quiet -- resources/prepared/adult.parquet resources/prepared/breast-cancer.parquet resources/prepared/covertype.parquet
+	for name in diffprivlib frontier; do $(PYTHON) -m venv .venv-others-$$name && .venv-others-$$name/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r examples/$$name/requirements.lock || exit 1; done
+	$(BIN)/python examples/frontier/fetch.py .venv-others-frontier/sources
+	$(BIN)/python examples/frontier/splits.py .venv-others-frontier/splits
+	rows=.venv-others-frontier/rows.jsonl; sources=.venv-others-frontier/sources; splits=.venv-others-frontier/splits; \
+	  export OMP_NUM_THREADS=1; set -e; \
+	  $(BIN)/python examples/frontier/fit_dperm.py $$splits > $$rows; \
+	  .venv-others-diffprivlib/bin/python examples/frontier/fit_diffprivlib.py $$splits >> $$rows; \
+	  PYTHONPATH=$$sources/dp_newton .venv-others-diffprivlib/bin/python examples/frontier/fit_dp_newton.py $$splits >> $$rows; \
+	  PYTHONPATH=$$sources/better_objpert .venv-others-frontier/bin/python examples/frontier/fit_better_objpert.py $$splits >> $$rows; \
+	  mv $$rows docs/assets/frontier-others.jsonl
+	$(BIN)/python examples/frontier/table.py
 
 audit-lock:  ## known weaknesses of the locked packages, by pip-audit in an environment of its own
 	@$(PYTHON) .ci/audit-lock/run.py $(ARGS)
