@@ -23,6 +23,7 @@ import numpy as np
 
 from dperm.domain import LEAST, MOST, Domain
 from dperm.losses import Loss
+from dperm.solvers import compensated
 
 # Measured on one core with 1 MB of level-2 cache; constants, never asked of the machine, so that bytes do not change.
 BLOCK_ROWS = 64
@@ -109,7 +110,9 @@ class Objective:
         self.design, self.scale = X, 1.0
         if single and ridge >= SINGLE_MARGIN * rounding:
             self.scale = float(max(X.max(initial=0.0), -X.min(initial=0.0))) or 1.0
-            self.design = (X / self.scale).astype(np.float32)
+            self.design = np.divide(
+                X, self.scale, dtype=np.float64, out=np.empty(X.shape, np.float32), casting="same_kind"
+            )
 
     def in_full(self) -> "Objective":
         """Return J in double precision with every record on its own."""
@@ -180,12 +183,12 @@ class Objective:
     def carefully(self, theta: np.ndarray, tilt: np.ndarray, kind: type = np.float64) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient by sums of few terms, and a bound on the norm of its error from the sizes there are.
 
-        - kind: numpy.float64 or numpy.longdouble; what the sums are done in; the second is slow.
+        - kind: numpy.float64 or numpy.longdouble; what the sums are done in, the second as `compensated` does.
         - error: shape (k,); infinite where l' overflows.
         """
         n, (p, k) = len(self.X), theta.shape
-        size, unit = np.sqrt(_dots(theta, theta)), float(np.finfo(kind).eps)
-        theta, tilt, targets = theta.astype(kind), tilt.astype(kind), self.y.astype(kind)
+        size, exact = np.sqrt(_dots(theta, theta)), kind is np.longdouble
+        unit = compensated.UNIT if exact else float(np.finfo(kind).eps)
         parts, slopes, evaluated, bent, low = [], np.zeros(k), np.zeros(k), np.zeros(k), 0
         with np.errstate(over="ignore", invalid="ignore"):
             while low < n:
@@ -193,32 +196,31 @@ class Objective:
                 many = min((n - low) // BLOCK_ROWS, max(1, BLOCK_ENTRIES // (BLOCK_ROWS * max(k, 1))))
                 many = 1 << max(0, many.bit_length() - 1)
                 rows, low = slice(low, low + many * BLOCK_ROWS), low + many * BLOCK_ROWS
-                x = self.X[rows].astype(kind).reshape(many, -1, p)
-                y, lengths = (part[rows].reshape(many, -1, 1) for part in (targets, self.lengths))
-                heavy, weighted = x, lengths
-                if self.counts is not None:
-                    counts = self.counts[rows].reshape(many, -1, 1)
-                    heavy, weighted = x * counts.astype(kind), lengths * counts
-                margin = x @ theta
+                x, y, lengths = self.X[rows], self.y[rows].astype(kind), self.lengths[rows, None]
+                weighted = lengths if self.counts is None else lengths * self.counts[rows, None]
+                margin = compensated.margins(x, theta) if exact else x @ theta
                 width = 2 * (p + 2) * unit * lengths * size
                 slope = self.loss.derivative(margin, y)
                 # l'' may jump between the margin as computed and the true one.
                 second = steepest(self.loss, margin, y, width + 2 * unit * (np.abs(margin) + np.abs(y)))
-                slopes += weighted.ravel() @ np.abs(slope).astype(float).reshape(-1, k)
-                sizes = np.abs(slope) + second * (self.loss.unit + np.abs(margin))
-                evaluated += weighted.ravel() @ sizes.astype(float).reshape(-1, k)
-                bent += (lengths * weighted).ravel() @ second.reshape(-1, k)
-                found = heavy.swapaxes(1, 2) @ slope
-                # Sums of as many blocks are added to each other: none is of more than log2(blocks) sums.
-                while len(found) > 1:
-                    found = found[::2] + found[1::2]
-                parts.append((many, found[0]))
+                steep = np.abs(slope)
+                slopes += weighted[:, 0] @ steep.astype(float)
+                evaluated += weighted[:, 0] @ (steep + second * (self.loss.unit + np.abs(margin))).astype(float)
+                bent += (lengths * weighted)[:, 0] @ second
+                slope = slope if self.counts is None else slope * self.counts[rows, None]
+                if exact:
+                    parts.append((many, compensated.gradient(x, slope)))
+                else:
+                    found = x.reshape(many, -1, p).swapaxes(1, 2) @ slope.reshape(many, -1, k)
+                    # Sums of as many blocks are added to each other: none is of more than log2(blocks) sums.
+                    while len(found) > 1:
+                        found = found[::2] + found[1::2]
+                    parts.append((many, found[0]))
                 while len(parts) > 1 and parts[-1][0] == parts[-2][0]:
                     (count, last), (_, before) = parts.pop(), parts.pop()
                     parts.append((2 * count, before + last))
             parts = [part for _, part in parts]
-            gradient = sum(parts[::-1], self.ridge * theta + tilt).astype(float)
-            tilt = tilt.astype(float)
+            gradient = sum(parts[::-1], self.ridge * theta.astype(kind) + tilt).astype(float)
             terms = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4 + (self.counts is not None)
             error = unit / float(np.finfo(float).eps) * self._bound(terms, slopes, evaluated, bent, size, tilt)
             # Of the gradient as it is returned, and of the sum of squares that its norm is.

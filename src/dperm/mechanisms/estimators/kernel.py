@@ -80,7 +80,8 @@ class KernelEstimator(PrivateModel):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
         setting = self._setting(loss, made)
         self._check_declared(setting, budget)
-        parameters(self)
+        if getattr(self, "state", None) is not None:
+            parameters(self)
         classes = None if self.classes is None else declared(self.classes)
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not classifies(self), accept_sparse="csr")

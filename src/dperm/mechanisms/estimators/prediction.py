@@ -149,7 +149,8 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
                 f"queries={self.queries!r} must be an integer, 1 or above; it counts the rows that are answered"
             )
         self._check_declared()
-        parameters(self)
+        if self.state is not None:
+            parameters(self)
         classes = None if self.classes is None else declared(self.classes, several=self._several())
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not self._classifies())
@@ -170,7 +171,8 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         # With a journal other data may be fitted under the same seed, and processes answer from the same state: their
         # answers need noise of their own.
         self._noise = Noise(rng) if self.state is None else Fresh()
-        self._known = Known(self.ledger_.serving, fitted(self, X, y))
+        # Only a journal has to tell fits apart.
+        self._known = Known(self.ledger_.serving, b"" if self.state is None else fitted(self, X, y))
 
     def __sklearn_is_fitted__(self) -> bool:
         # What `fit` sets last.

@@ -15,6 +15,7 @@ import numpy as np
 
 from dperm.losses import Loss
 from dperm.mechanisms.napp.scheme import Scheme, convexity, curvature, quadratic, slope
+from dperm.solvers import compensated
 from dperm.solvers.blas import one_thread
 from dperm.solvers.objective import Objective
 from dperm.solvers.refined import Penalty, Terms, refine
@@ -75,19 +76,20 @@ class Composite:
         - Returns: shape (R,); above 0, of first order in the unit of rounding: each sum errs by at most as many units
           of the sum of sizes as it has products.
         """
-        kind, n = np.longdouble, len(self.X)
-        gradient = self.tilt.astype(kind)
+        n, gradient = len(self.X), self.tilt.astype(np.longdouble)
+        sizes = np.abs(self.tilt) + slope(self.scheme, self.strength, theta) + self.added
+        own = _norms(sizes)
         for low in range(0, n, _ROWS):
-            X, y = (values[low : low + _ROWS].astype(kind) for values in (self.X, self.y))
-            gradient += self.loss.derivative(theta.astype(kind) @ X.T, y) @ X
+            X, y = self.X[low : low + _ROWS], self.y[low : low + _ROWS, None]
+            slopes = self.loss.derivative(compensated.margins(X, theta.T), y.astype(np.longdouble))
+            gradient += compensated.gradient(X, slopes).T
+            X = np.abs(X)
+            sizes += (np.abs(slopes).astype(float) + np.abs(y) + bend * (X @ np.abs(theta.T))).T @ X
         norm = _norms(self._least(theta, gradient).astype(float))
-        sizes, slopes = np.abs(self.X), np.abs(self.loss.derivative(theta @ self.X.T, self.y))
-        slopes = slopes + np.abs(self.y) + bend * (np.abs(theta) @ sizes.T)
-        own = np.abs(self.tilt) + slope(self.scheme, self.strength, theta) + self.added
         terms = min(n, _ROWS) + n / _ROWS + theta.shape[-1] + _OPERATIONS
-        rounding = terms * float(np.finfo(kind).eps) * _norms(slopes @ sizes + own)
         # The scheme's slope is a few operations in doubles; so are the norm and the conversion.
-        return norm + rounding + _OPERATIONS * np.finfo(float).eps * (norm * theta.shape[-1] + _norms(own))
+        double = _OPERATIONS * np.finfo(float).eps * (norm * theta.shape[-1] + own)
+        return norm + terms * compensated.UNIT * _norms(sizes) + double
 
 
 def certified(problem: Composite, theta: np.ndarray, aim: float, bend: float) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ Squared and Poisson losses have no bounds on all of R. Beyond |eta| = eta_bound 
 keeps them convex and differentiable and makes |l'| <= sup_{|eta| <= eta_bound} |l'| hold for every theta (erratum N10).
 """
 
+import functools
 import math
 from dataclasses import replace
 
@@ -52,6 +53,11 @@ def make(name: str, eta_bound: float = math.inf) -> Loss:
         raise ValueError(f"loss={name!r} is not one of {', '.join(map(repr, _LOSSES))}")
     remedy = "it is the public bound on |<x, theta>|, beyond which the loss goes on linearly"
     eta_bound = number("eta_bound", eta_bound, 0, math.inf, ends="(]", error=DomainViolation, remedy=remedy)
+    return _continued(name, eta_bound)
+
+
+@functools.lru_cache(maxsize=64)
+def _continued(name: str, eta_bound: float) -> Loss:
     loss = _LOSSES[name]()
     if math.isinf(eta_bound):
         return loss
