@@ -1,13 +1,14 @@
 """li2021-simulations: its measures and fits those of a transcription, failures are counted."""
 
+import functools
 import itertools
 import math
-from dataclasses import replace
 
 import cvxpy as cp
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import stats
 
 from dperm import noise, seeds
@@ -29,6 +30,11 @@ def cell(design="linear-200", epsilon=1.0, calibration="paper", **settings):
     head = {"experiment": "li2021-simulations", "paper": "li2021", "mechanism": "napp", "seed": 3}
     head |= {"calibration": calibration, "neighbours": "add_remove", "settings": SETTINGS | settings}
     return {**head, "point": {"design": design, "epsilon": epsilon}}
+
+
+@functools.cache
+def ran(calibration):
+    return experiments.run(cell(calibration=calibration, side_zetas=["typical", "unit"]))
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +80,7 @@ def test_summaries_are_t_intervals_of_what_is_left():
 
 def value(rows, metric, **where):
     """The one value of a metric."""
-    here = rows[rows["metric"] == metric]
-    for name, wanted in where.items():
-        here = here[here[name] == wanted]
+    here = of(rows, metric=metric, **where)
     assert len(here) == 1, (metric, where, len(here))
     return here["value"].iloc[0]
 
@@ -98,7 +102,7 @@ def solved(objective, constraints=()):
 def test_a_published_fit_is_the_convex_programme_written_out(method, zeta, zeta2):
     """Linear, n = 200, epsilon = 1, Gaussian noise: the data, b, and the penalty 2 Lambda |theta| with Lambda0 = 1."""
     where = {"variant": method, "delta": 1e-4, "repeat": 1, "zeta": zeta}
-    rows = experiments.run(cell(side_zetas=[] if zeta == "range" else [zeta]))
+    rows = ran("paper")
     X, y = (part[1] for part in designs.training(3, "li2021-simulations", "linear-200", 3))
     # Rows of the range have the seeds that they had before there were others.
     names = ("paper", "add_remove", "linear-200", 1.0, 1e-4, *([] if zeta == "range" else [zeta]))
@@ -143,9 +147,9 @@ def test_pure_noise_of_the_density_of_equation_4(rows):
     ],
 )
 def test_a_corrected_fit_is_objective_perturbation_in_the_box(kind, target, zeta, zeta2):
-    rows = experiments.run(cell(calibration="corrected", side_zetas=[] if zeta == "range" else [zeta, "unit"]))
+    rows = ran("corrected")
     # What the bounds `unit` say holds for no record, so that nothing of it is proved.
-    assert set(rows.loc[rows["mechanism"] == "napp", "zeta"]) == {"range", zeta}
+    assert set(rows.loc[rows["mechanism"] == "napp", "zeta"]) == {"range", "typical"}
     where = {"variant": kind, "target": target, "delta": 1e-4, "repeat": 0, "zeta": zeta}
     assert set(rows.loc[(rows["variant"] == kind) & (rows["mechanism"] == "napp"), "guarantee"]) == {"proved_exact"}
     X, y = (part[0] for part in designs.training(3, "li2021-simulations", "linear-200", 3))
@@ -165,20 +169,20 @@ def test_a_corrected_fit_is_objective_perturbation_in_the_box(kind, target, zeta
     assert value(rows, "error", step=2, **where) == pytest.approx(error, abs=2e-4)
 
 
-@pytest.mark.parametrize(("calibration", "kind"), [(c, k) for c in ("paper", "corrected") for k in ("erm", "vs_plus")])
-def test_entry_is_where_the_path_leaves_zero(calibration, kind):
-    """Paths that begin a little above the Lambda of the rows, and a little below."""
+@pytest.mark.parametrize("calibration", ["paper", "corrected"])
+def test_entry_is_where_the_path_leaves_zero(calibration):
+    """Paths that begin a little above the Lambda of a row, and a little below: those of all rows, above and below."""
 
     def measured(metric, **settings):
         rows = experiments.run(cell("logistic-500", calibration=calibration, deltas=[1e-4], **settings))
-        here = rows[(rows["metric"] == metric) & (rows["variant"] == kind) & (rows["target"] == "lasso")]
-        return here.sort_values("repeat")["value"].to_numpy()
+        here = rows[(rows["metric"] == metric) & rows["variant"].isin(["erm", "vs_plus"]) & (rows["target"] == "lasso")]
+        return here.set_index(["variant", "repeat"])["value"].sort_index()
 
     entries = measured("entry")
-    assert len(entries) == 3 and (entries > 0).all()
-    for r, least in enumerate(entries):
-        empty = [measured("empty", strengths=[factor * least, least / 2], steps=2)[r] for factor in (1.01, 0.99)]
-        assert empty == [1, 0]
+    assert len(entries) == 6 and (entries > 0).all()
+    for least, factor in itertools.product((entries["erm", 0], entries["vs_plus", 1]), (1.01, 0.99)):
+        empty = measured("empty", strengths=[factor * least, least / 2], steps=2)
+        assert list(empty) == [float(entry < factor * least) for entry in entries]
 
 
 @pytest.mark.slow
@@ -217,9 +221,7 @@ def test_retrieval_where_it_is_sound_is_a_formula(rows):
 @pytest.mark.parametrize(("metric", "better"), [("scan_auc", max), ("scan_error", min)])
 def test_what_a_half_loses_to_the_best_share(rows, metric, better):
     for where in itertools.product(("paper", "corrected"), ("linear-200", "logistic-500"), (0.4, 1.0)):
-        here = rows
-        for name, wanted in zip(("calibration", "dataset", "epsilon", "zeta"), (*where, "range"), strict=True):
-            here = here[here[name] == wanted]
+        here = of(rows, zeta="range", **dict(zip(("calibration", "dataset", "epsilon"), where, strict=True)))
         values = here[here["metric"] == metric].pivot(index="repeat", columns="budget_share", values="value")
         assert list(values) == [0.25, 0.5]
         best = better(values, key=lambda share: values[share].mean())
@@ -248,10 +250,8 @@ def test_a_fit_that_does_not_converge_is_counted_and_lost(monkeypatch):
 
     def unlucky(problems, noise, scheme, strengths, **more):
         found = path(problems, noise, scheme, strengths, **more)
-        converged = found.converged.copy()
-        if len(strengths) > 1:
-            converged[2, 1] = False
-        return replace(found, converged=converged)
+        found.converged[2, 1:2] = False
+        return found
 
     monkeypatch.setattr(limit, "path", unlucky)
     rows = experiments.run(cell(calibration="corrected"))
@@ -308,9 +308,7 @@ def points(rows, where, metric, delta, zeta="range"):
     """Return a line's values by falling Lambda, of the design linear-200 at epsilon = 0.4."""
     here = rows[(rows["dataset"] == "linear-200") & (rows["epsilon"] == 0.4) & (rows["metric"] == metric)]
     here = here if "lasso" in where["variant"] else here[(here["delta"] == delta) & (here["zeta"] == zeta)]
-    for name, value in where.items():
-        here = here[here[name] == value]
-    return here.sort_values("step")["value"].to_numpy()
+    return of(here, **where).sort_values("step")["value"].to_numpy()
 
 
 @pytest.mark.parametrize("name", ["fig4", pytest.param("figs1", marks=pytest.mark.slow)])

@@ -239,8 +239,9 @@ def _rows(one: Recorded) -> Rows:
     u = np.abs(direction(one)) if X.shape[1] == 1 else direction(one)
     if np.abs(X - np.outer(X @ u, u)).max() > 1e-12:
         raise DataError("rows of an audit with an intercept are multiples of one vector")
-    records, count = np.unique(np.column_stack([X @ u, y]), axis=0, return_counts=True)
-    return Rows(*records.T, count.astype(float))
+    # As complex numbers, which have the order of pairs and are sorted many times faster than rows.
+    records, count = np.unique(np.column_stack([X @ u, y]).astype(float).view(complex)[:, 0], return_counts=True)
+    return Rows(records.real, records.imag, count.astype(float))
 
 
 def number(one: Recorded) -> float:
