@@ -5,6 +5,7 @@ records to the core is wrapped to record its arguments and result. The fit itsel
 """
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -85,19 +86,11 @@ def fit(
     class made of `RecordingGenerator`.
     """
     calls: list[tuple] = []
-    public, rng = type(model), make(np.random.PCG64(seed), [], [])
+    of, rng = _listening(type(model), step), make(np.random.PCG64(seed), [], [])
     given = model.get_params(deep=False)
     # What is released draws from the operating system: the grid is listened to.
     released = bool(given.get("release"))
-
-    names = list(inspect.signature(getattr(public, step)).parameters)[1:]
-
-    def listening(self, *args):
-        calls.append((dict(zip(names, args, strict=True)), getattr(public, step)(self, *args)))
-        return calls[-1][1]
-
-    # A class of the same name and parameters, for messages and for `get_params`.
-    of = type(public.__name__, (public,), {step: listening, "__init__": public.__init__})
+    of.heard = calls
     if not released:
         return Recorded(of(**{**given, "random_state": rng}).fit(X, y), *calls[-1], rng.drawn, rng.units)
     drawn: list[tuple] = []
@@ -109,6 +102,23 @@ def fit(
 
     with mock.patch.object(grid, "add_noise", adding):
         return Recorded(of(**given).fit(X, y), *calls[-1], drawn, rng.units)
+
+
+@functools.cache
+def _listening(public: type, step: str) -> type:
+    """Return a class of the same name and parameters, for messages and for `get_params`, that `heard` what step did.
+
+    Made once: a search fits thousands of models, and scikit-learn reads the signatures of each new class.
+    """
+    names = list(inspect.signature(getattr(public, step)).parameters)[1:]
+
+    def listening(self, *args):
+        made = getattr(public, step)(self, *args)
+        of.heard.append((dict(zip(names, args, strict=True)), made))
+        return made
+
+    of = type(public.__name__, (public,), {step: listening, "__init__": public.__init__})
+    return of
 
 
 def value(model: Any, asked: np.ndarray) -> np.ndarray:
