@@ -63,6 +63,7 @@ _LINEAR = {"kernel": "linear", "tolerance": 1e-3}
 _NEAR = {"kernel": "poly", "degree": 1, "coef0": 0.0, "tolerance": 1e-3, "public": [[1 - 1e-9]], "radius": 1.0}
 # Every record but those at x = 0 is clipped wherever theta comes.
 _CLIPPED = {"gradient_clip": 1e-3, "step_size": 1.0, "momentum": 0.0}
+_FIRST_STEP = {"gradient_clip": 1e-3, "steps": 1}
 _ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
 # Three classes, whose loss is the multinomial one.
 MULTINOMIAL = "multinomial"
@@ -81,7 +82,10 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
     "gradient": (NoisyGradientDescent, {**{loss: _CLIPPED for loss in _RISKS}, MULTINOMIAL: {**_CLIPPED, **_THREE}}),
     # One step, of which the sign is left.
-    "preconditioned": (PreconditionedGradientDescent, {loss: {"gradient_clip": 1e-3, "steps": 1} for loss in _RISKS}),
+    "preconditioned": (
+        PreconditionedGradientDescent,
+        {**{loss: _FIRST_STEP for loss in _RISKS}, MULTINOMIAL: {**_FIRST_STEP, **_THREE}},
+    ),
     "napp": (
         NAPP,
         {
@@ -316,7 +320,7 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     own = losses[name]
     loss = {} if name == NUMBERS else {"loss": own.get("loss", name)}
     _, declared = extreme(name, own)
-    several = _ONE_STEP if name == MULTINOMIAL else None
+    several = _ONE_STEP if name == MULTINOMIAL and mechanism in DESCENTS else None
     ways = several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism])
     # A model that is released is pushed as its answers are.
     attacked = (mechanism, name.removesuffix(MODEL))

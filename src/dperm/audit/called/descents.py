@@ -81,7 +81,7 @@ def between(first: Law, second: Law) -> tuple[Law, Law]:
 
 def _law(fits: list[Recorded]) -> Law | None:
     """Return the law that fits on the same records say, or None if theta is not affine in the noise."""
-    scale, theta = fits[0].drawn[0][0].scale, np.array([_numbers(one) for one in fits])
+    scale, theta = fits[0].drawn[0][0].scale, np.array([numbers(one) for one in fits])
     u = linear.direction(fits[0])
     # Shape (fits, steps, numbers): of each class the same steps have the same weights.
     noise = np.array([[-vector.reshape(-1, len(u)) @ u / scale for _, vector in one.drawn] for one in fits])
@@ -98,7 +98,7 @@ def _law(fits: list[Recorded]) -> Law | None:
     return Law(np.array(centre), float(np.linalg.norm(weights[0])))
 
 
-def _numbers(one: Recorded) -> np.ndarray:
+def numbers(one: Recorded) -> np.ndarray:
     """Return what was released, along u: a number, or one for each of several classes."""
     if np.ndim(one.model.coef_) < 2 or len(one.model.coef_) == 1:
         return np.array([linear.number(one)])

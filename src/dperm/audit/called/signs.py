@@ -7,6 +7,9 @@ law is read off `fit`: z is told to the generator, and where the sign of theta c
 the mechanism is used. At what is left of epsilon once the Gram matrix has its share the best event of a Gaussian
 noise is one side of a point, and a crowd that pulls one way puts 0 there.
 
+Of k classes theta has k numbers, and the step's direction is that of m + z in R^k. Looked at is the coordinate of theta
+along the crowd's m, told z = t times that unit vector: again the sign of a sum of one number and a Gaussian one.
+
 Records are the corners of `corners`. No intercept: then theta has two coordinates, and the Gram matrix counts.
 
 Neighbouring relation: each row's.
@@ -19,10 +22,10 @@ import numpy as np
 from scipy import special
 
 from dperm.audit import columns, exact
-from dperm.audit.called import corners, linear
+from dperm.audit.called import corners, descents, linear
 from dperm.audit.called.brackets import first_of_best
 from dperm.audit.called.corners import Call, Corner
-from dperm.audit.called.recording import RecordingGenerator
+from dperm.audit.called.recording import Recorded, RecordingGenerator
 from dperm.errors import DataError
 
 # In scales of the noise: where the sign changes lies between, and is found to rounding.
@@ -30,14 +33,14 @@ _REACH, _BISECTIONS = 30.0, 48
 
 
 class ToldGenerator(RecordingGenerator):
-    """A recording generator whose last of two normal draws is the number that it is told, in the scale asked for."""
+    """A recording generator whose last of two normal draws is what it is told (in the scale asked for)."""
 
-    def __init__(self, told: float, *given):
+    def __init__(self, told: np.ndarray, *given):
         super().__init__(*given)
         self.told = told
 
     def normal(self, loc=0.0, scale=1.0, size=None):
-        """Draw as NumPy does, but for the number."""
+        """Draw as NumPy does, but for what is told."""
         values = super().normal(loc, scale, size)
         if len(self.drawn) > 1:
             values[...] = loc + scale * self.told
@@ -67,12 +70,18 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
     }
 
 
+def along(call: Call) -> np.ndarray:
+    """Return the unit vector that is looked along: of k classes where the crowd pulls, of two 1."""
+    still = descents.numbers(_told(call, None, np.zeros(1)))
+    return np.ones(1) if len(still) == 1 else -still / np.linalg.norm(still)
+
+
 def turning(call: Call, corner: Corner) -> float:
-    """Return the noise of the step, in its scale, at which the sign of theta changes on the data of a corner."""
+    """Return the noise of the step along the crowd's pull, in its scale, at which theta changes its side there."""
+    line = along(call)
 
     def above(told: float) -> bool:
-        one = corners.again(call, linear.STEP, corner, partial(ToldGenerator, told))
-        return linear.number(one) > 0
+        return descents.numbers(_told(call, corner, told * line)) @ line > 0
 
     low, high = -_REACH, _REACH
     if not above(low) or above(high):
@@ -81,3 +90,7 @@ def turning(call: Call, corner: Corner) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if above(middle) else (low, middle)
     return 0.5 * (low + high)
+
+
+def _told(call: Call, corner: Corner, noise: np.ndarray) -> Recorded:
+    return corners.again(call, linear.STEP, corner, partial(ToldGenerator, noise))
