@@ -1,7 +1,10 @@
 """docs/audit.md tells the truth: its code runs, its tables are the pipeline's and say what they must."""
 
 import math
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +26,19 @@ ROW = {"verdict": "refuted", "p_holm": 1e-9, "counts": "exact", "reason": "above
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))
 def test_examples_run(block):
     exec(compile(block, "docs/audit.md", "exec"), {})
+
+
+def test_the_suite_of_the_page_on_ci_passes(tmp_path):
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/audit-in-ci.md").read_text("utf-8"), flags=re.DOTALL)
+    (tmp_path / "test_it.py").write_text(block, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "dperm.audit.pytest_plugin", "-c", os.devnull]
+    done = subprocess.run(
+        [*command, "--rootdir", tmp_path, "--dperm-report", tmp_path / "audits", tmp_path / "test_it.py"],
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0 and "2 audits, 0 claims refuted" in done.stdout, done.stdout + done.stderr
+    assert {path.name for path in (tmp_path / "audits").iterdir()} == {"dperm-audit.json", "dperm-audit.md"}
 
 
 def test_a_table_is_narrowed_to_the_columns_of_the_page(tables):

@@ -10,6 +10,8 @@ import pytest
 from dperm import cli
 
 ATTACK = """
+import warnings
+
 import numpy as np
 
 from dperm.audit import Event, Subject, one_by_one
@@ -74,6 +76,32 @@ def foreign_error():
 
 
 constant = 3
+
+
+class Mean:
+    # Noise for the declared bounds, or for the range of the data.
+
+    def __init__(self, scale_by, epsilon=1.0, bounds=None, random_state=None):
+        self.scale_by, self.epsilon, self.bounds, self.random_state = scale_by, epsilon, bounds, random_state
+
+    def fit(self, X, y=None):
+        warnings.warn("said at every fit")
+        low, high = (X.min(axis=0), X.max(axis=0)) if self.scale_by == "range" else self.bounds
+        rng = np.random.default_rng(self.random_state)
+        noise = rng.laplace(size=X.shape[1]) * (high - low) * X.shape[1] / len(X) / self.epsilon
+        self.mean_, self.n_seen_ = X.mean(axis=0) + noise, len(X)
+        return self
+
+
+class Classifier:
+    # Labels are those of the data; one class alone is an error.
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError("needs two classes")
+        self.votes_ = [(y == label).sum() + np.random.default_rng().laplace(0, 2) for label in self.classes_]
+        return self
 """
 
 
@@ -140,6 +168,54 @@ def test_one_output_at_a_time_and_a_model(here, capsys):
 def test_the_subjects_own_events(here, capsys):
     status, out, _ = run(capsys, "attack:hidden", "--raw", "--draws", "1000")
     assert status == 1 and "parity" in out
+
+
+ESTIMATOR = ("--epsilon", "1", "--relation", "replace", "--box", "0", "1", "--draws", "200", "--seed", "1")
+
+
+def test_an_estimator_needs_no_attack_file(here, capsys):
+    status, out, err = run(capsys, "attack:Mean", *ESTIMATOR, "--set", "scale_by='range'")
+    assert (status, err) == (1, "") and "pair         replace: " in out and "REFUTED" in out
+    status, out, err = run(capsys, "attack:Mean", *ESTIMATOR, "--set", "scale_by=bounds", "--features", "1")
+    assert (status, err) == (0, "") and "mean_" in out
+
+
+def test_of_an_estimator_attributes_can_be_left_out_and_aborts_avoided(here, capsys):
+    added = [
+        *ESTIMATOR[:3],
+        "add_remove",
+        *ESTIMATOR[4:],
+        "--set",
+        "scale_by=bounds",
+        "--set",
+        "epsilon=0.1",
+        "--sizes",
+        "16",
+    ]
+    assert run(capsys, "attack:Mean", *added)[0] == 1
+    # The number of records said it. (The mean's noise is a tenth of what could be refuted.)
+    assert run(capsys, "attack:Mean", *added, "--ignore", "n_seen_")[0] == 0
+    status, out, _ = run(capsys, "attack:Classifier", *ESTIMATOR, "--classes", "no", "yes", "--json")
+    assert status == 1 and json.loads(out)["pair"]
+    kept = run(capsys, "attack:Classifier", *ESTIMATOR, "--classes", "0", "1", "--aborts", "avoid", "--sizes", "4")
+    assert kept[0] == 0, kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["attack:Mean", "--epsilon", "1"], "does not say whom it protects: give --relation"),
+        (["attack:Mean", "--relation", "replace"], "does not say what it claims: give --epsilon"),
+        (["attack:Mean", *ESTIMATOR[:4]], "how large records may be: give --norm R, or --box LOW HIGH"),
+        (["attack:Mean", *ESTIMATOR], "Mean needs 'scale_by': give --set scale_by=VALUE"),
+        (["attack:Mean", *ESTIMATOR, "--set", "C=1"], "Mean has no parameter 'C'; it has scale_by, epsilon"),
+        (["attack:Mean", *ESTIMATOR, "--set", "C"], "--set C: give NAME=VALUE"),
+        (["attack:Classifier", *ESTIMATOR], "what y may be: give --classes A B"),
+    ],
+)
+def test_what_cannot_be_guessed_is_asked_for(here, capsys, arguments, words):
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "") and words in err and len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

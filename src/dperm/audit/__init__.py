@@ -8,10 +8,12 @@ import importlib
 from dperm.catalogue import Catalogue
 
 PUBLIC: Catalogue[str, str] = {
+    "Answers": "dperm.audit.spaces",
     "Audit": "dperm.audit.sampling",
     "Counts": "dperm.audit.bounds",
     "Event": "dperm.audit.events",
     "PrivacyViolation": "dperm.audit.testing",
+    "Records": "dperm.audit.spaces",
     "Report": "dperm.audit.report",
     "Subject": "dperm.audit.target",
     "Target": "dperm.audit.target",
@@ -21,6 +23,7 @@ PUBLIC: Catalogue[str, str] = {
     "lower_bound": "dperm.audit.sampling",
     "noise_test": "dperm.audit.white_box",
     "one_by_one": "dperm.audit.outputs",
+    "search": "dperm.audit.search",
 }
 __all__ = sorted(PUBLIC)
 
@@ -28,7 +31,7 @@ __all__ = sorted(PUBLIC)
 def __getattr__(name: str):
     if name in PUBLIC:
         module = importlib.import_module(PUBLIC[name])
-        # `exact` and `line` are modules of their own name.
+        # `exact`, `line` and `search` are modules of their own name.
         return module if PUBLIC[name] == f"dperm.audit.{name}" else getattr(module, name)
     raise AttributeError(f"module 'dperm.audit' has no attribute {name!r}")
 

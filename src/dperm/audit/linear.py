@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dperm import losses, mechanisms
-from dperm.audit import columns, constrained, jobs, linear_targets, pairs, search, solver_error, white_box
+from dperm.audit import columns, constrained, jobs, linear_targets, pairs, random_search, solver_error, white_box
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.noise import Gaussian
@@ -82,7 +82,7 @@ def _case(job: Mapping[str, Any], fixed: Mapping[str, Any], rng: Any) -> pairs.C
     def make_target(curvature):
         return linear_targets.target(job["mechanism"], loss=loss, domain=pairs.UNIT, curvature=curvature, **fixed)
 
-    return search.random_search(
+    return random_search.random_search(
         make_target,
         loss=loss,
         domain=pairs.UNIT,

@@ -161,7 +161,7 @@ def lower_bound(
     # Each draw that certifies has its side from a fair coin; that of the choice needs none.
     tries = int(streams[4].binomial(2 * certifying, 0.5))
     first, second = (
-        np.concatenate(list(_outputs(mechanism, value, choosing, stream, batch)))
+        np.concatenate(list(outputs(mechanism, value, choosing, stream, batch)))
         for value, stream in ((data, streams[0]), (neighbour, streams[1]))
     )
     if first.shape[1] != second.shape[1]:
@@ -185,8 +185,7 @@ def lower_bound(
     )
     asked = ((data, tries, streams[2]), (neighbour, 2 * certifying - tries, streams[3]))
     seen = [
-        sum(event.count(floating.rounded(outputs, steps)) for outputs in _outputs(mechanism, *side, batch))
-        for side in asked
+        sum(event.count(floating.rounded(some, steps)) for some in outputs(mechanism, *side, batch)) for side in asked
     ]
     counts = event.counts(*seen, tries=(tries, 2 * certifying - tries))
     return Audit(
@@ -207,7 +206,7 @@ def lower_bound(
 _choose = events.choose
 
 
-def _outputs(mechanism: Mechanism, data: Any, draws: int, rng: np.random.Generator, batch: int):
+def outputs(mechanism: Mechanism, data: Any, draws: int, rng: np.random.Generator, batch: int):
     """Yield outputs, shape (up to batch, p), `draws` in all."""
     for low in range(0, draws, batch):
         repeats = min(batch, draws - low)

@@ -1,109 +1,121 @@
-"""A small random search for telling pairs: a check on the reasoning of `pairs`, and a start for new mechanisms."""
+"""A search for the pair of data sets that tells most, inside bounds that a user declares.
 
-import math
-from collections.abc import Callable, Sequence
+Pairs are proposed (`dperm.audit.spaces`) and drawn from; the more a pair promises, the more draws it gets, and pairs
+like it are tried too. What is returned is a pair, and no bound: an audit with draws of its own follows. Its bound is
+certified as if the pair had been given, because given the draws of the search the pair is fixed, and the error is at
+most 1 - confidence for each pair; so it is on average. No correction for the number of pairs is due.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
-from dperm.audit.linear_targets import LinearData, joined
-from dperm.audit.pairs import Case
-from dperm.audit.target import Target
-from dperm.domain import Domain, Neighbours, one_of
-from dperm.losses import Loss
+from dperm.audit import events, floating, sampling
+from dperm.audit.outputs import OneByOne
+from dperm.audit.spaces import Answers, Pair, Records
+from dperm.domain import Neighbours, one_of
+
+# Pairs that are left in each round; of those of a later round so many are new, like the best so far.
+_ROUNDS = ((96, 0), (20, 8), (6, 2))
+# Draws of a pair are wasted below this.
+_LEAST = 40
+# Promises only rank pairs: they may be wrong this often.
+_ERROR = 0.1
+Aborts = Literal["outcome", "avoid"]
 
 
-def random_search(
-    make_target: Callable[[float], Target],
+def pair(
+    mechanism: Callable[[Any, int, np.random.Generator], np.ndarray],
+    within: Records | Answers,
+    relation: Neighbours,
     *,
-    loss: Loss,
-    domain: Domain,
-    curvatures: Sequence[float],
-    neighbours: Neighbours,
-    rng: np.random.Generator,
-    candidates: int = 100,
-    draws: int = 2_000,
     delta: float = 0.0,
-    features: int = 2,
-    records: int = 6,
-) -> Case:
-    r"""Return the most telling of some random pairs, in the sense of `reach`.
+    draws: int = 40_000,
+    aborts: Aborts = "outcome",
+    rng: np.random.Generator,
+) -> Pair:
+    """Return the most telling pair that was found.
 
-    Candidates: up to `records` others, with rows of any length in the ball, and a differing record (or two) of full
-    length; targets from small to extreme; one of the curvatures. The score is what the exact log-likelihood ratio L can
-    certify, estimated from few draws of the likelier side: the largest log((P(S) - delta)/Q(S)) over S = {L >= t}, with
-    Q(S) = E[e^{-L}; S] and both moved by two standard errors. All candidates meet the same seed, and share its luck.
+    Parameters
+    ----------
+    mechanism : callable
+        As for `dperm.audit.lower_bound`. Pairs that it cannot be drawn from are left out.
+    within : Records or Answers
+        The bounds; or an object that has their methods `draw` and `vary`.
+    relation : {"add_remove", "replace"}
+    delta : float
+        That of the claim.
+    draws : int
+        A side, over all pairs, about; none of them certifies anything.
+    aborts : {"outcome", "avoid"}
+        What `one_by_one` makes of an exception: an outcome like any other; or pairs that raise are left out, where a
+        mechanism promises nothing of data that it refuses.
+    rng : Generator
 
-    `make_target` maps Delta, at least what the mechanism allows, to a Target for this loss, domain and relation;
-    ValueError if one has no `log_density`, or there is nothing to try.
+    Returns
+    -------
+    Pair
+        `data`, `neighbour`, and in `words` what they are.
+
+    Raises
+    ------
+    ValueError
+        If every pair has calls that raise, and these are to be avoided.
+    Exception
+        What the mechanism raised last, if it could be drawn from on no pair.
     """
-    one_of("neighbours", neighbours, Neighbours)
-    if candidates < 1 or not len(curvatures):
-        raise ValueError(f"candidates={candidates}, curvatures={curvatures!r}: there must be something to try")
-    made = {curvature: make_target(curvature) for curvature in curvatures}
-    if any(target.log_density is None for target in made.values()):
-        raise ValueError("random_search scores by the log-likelihood ratio: give targets with a log_density")
-    seed = int(rng.integers(2**32))
-    best, highest = None, -math.inf
-    for _ in range(candidates):
-        curvature = curvatures[rng.integers(len(curvatures))]
-        others = int(rng.integers(records + 1))
-        common = _random_records(loss, domain, others, features, rng, full=False)
-        first = joined(common, _random_records(loss, domain, 1, features, rng, full=True))
-        second = common
-        if neighbours == "replace":
-            second = joined(common, _random_records(loss, domain, 1, features, rng, full=True))
-        score = reach(made[curvature], second, first, draws=draws, delta=delta, rng=np.random.default_rng(seed))
-        if score > highest:
-            highest = score
-            words = (
-                f"random search, best of {candidates}: {others} others, x = {_words(first[0][-1])}, "
-                f"y = {first[1][-1]:.4g}, curvature {curvature:.4g}"
+    one_of("relation", relation, Neighbours)
+    one_of("aborts", aborts, Aborts)
+    proposals, trials = rng.spawn(2)
+    kept: list[Pair] = []
+    failed: Exception | None = None
+    for place, (count, new) in enumerate(_ROUNDS):
+        if place == 0:
+            kept = [within.draw(relation, proposals) for _ in range(count)]
+        else:
+            kept = kept[: count - new] + [within.vary(kept[k % len(kept)], relation, proposals) for k in range(new)]
+        each = max(_LEAST, draws // (len(_ROUNDS) * count))
+        ranked = []
+        for candidate in kept:
+            try:
+                promise = _promise(mechanism, candidate, each, delta, aborts, trials, trees=place > 0)
+            except Exception as error:
+                failed = error
+                continue
+            ranked.append((promise, candidate))
+        if not ranked:
+            raise failed
+        if max(promise for promise, _ in ranked) == -np.inf:
+            raise ValueError(
+                "every pair has calls that raise: leave these as outcomes, or declare other bounds or sizes"
             )
-            best = Case(words, loss, domain, curvature, second, first)
-    return best
+        kept = [candidate for _, candidate in sorted(ranked, key=lambda one: -one[0])]
+    return kept[0]
 
 
-def reach(
-    target: Target,
-    data: LinearData,
-    neighbour: LinearData,
-    *,
-    draws: int,
-    delta: float = 0.0,
-    rng: np.random.Generator,
-) -> float:
-    r"""Return roughly what the exact log-likelihood ratio could certify for this pair; an estimate, not a bound.
-
-    The target has a `log_density`.
-    """
-    best = 0.0
-    for likelier, other in ((data, neighbour), (neighbour, data)):
-        outputs = target(likelier, draws, rng)
-        ratio = target.log_density(outputs, likelier) - target.log_density(outputs, other)
-        weight = np.exp(-np.sort(ratio)[::-1])
-        p = np.arange(1, draws + 1) / draws
-        q, squares = np.cumsum(weight) / draws, np.cumsum(weight**2) / draws
-        low = p - delta - 2 * np.sqrt(p * (1 - p) / draws) - 1 / draws
-        high = q + 2 * np.sqrt(np.maximum(squares - q**2, 0) / draws) + 1 / draws
-        best = max(best, float(np.log(np.maximum(low, 1e-300) / high).max()))
-    return best
-
-
-def _random_records(
-    loss: Loss, domain: Domain, count: int, features: int, rng: np.random.Generator, *, full: bool
-) -> LinearData:
-    """Draw records within the domain; `full`: rows of full length, but for rounding."""
-    rows = rng.standard_normal((count, features))
-    lengths = 1.0 if full else rng.uniform(0.0, 1.0, (count, 1))
-    X = (1 - 1e-12) * domain.x_norm * lengths * rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    if loss.targets == "binary":
-        return X, rng.choice([-1.0, 1.0], count)
-    # From a tenth to a thousand, in units of theta's margins at x_norm 1: within reach of the noise, and beyond.
-    y = 10.0 ** rng.uniform(-1, 3, count)
-    y = np.ceil(y) if loss.targets == "count" else y * rng.choice([-1.0, 1.0], count)
-    bound = math.inf if domain.y_bound is None else domain.y_bound
-    return X, np.clip(y, -bound, bound)
-
-
-def _words(x: np.ndarray) -> str:
-    return "(" + ", ".join(f"{value:.3g}" for value in x) + ")"
+def _promise(mechanism, candidate: Pair, draws: int, delta: float, aborts: Aborts, rng, *, trees: bool) -> float:
+    data, neighbour = candidate.data, candidate.neighbour
+    if isinstance(mechanism, OneByOne):
+        mechanism = mechanism.prepared(data, neighbour, draws, rng)
+        if aborts == "avoid" and "raised" in mechanism.places:
+            return -np.inf
+    first, second = (
+        np.concatenate(list(sampling.outputs(mechanism, side, draws, rng, sampling.BATCH)))
+        for side in (data, neighbour)
+    )
+    steps = floating.grid(first, second)
+    return events.choose(
+        floating.rounded(first, steps),
+        floating.rounded(second, steps),
+        mechanism=mechanism,
+        data=data,
+        neighbour=neighbour,
+        extra=(),
+        raw=False,
+        delta=delta,
+        confidence=0.5,
+        model="none",
+        trees=trees,
+        error=_ERROR,
+    ).promise

@@ -9,7 +9,7 @@ import together
 
 from dperm import losses
 from dperm.accounting import objective as theorems
-from dperm.audit import line, linear_targets, pairs, search
+from dperm.audit import line, linear_targets, pairs, random_search
 from dperm.domain import Budget, Domain
 
 RELATIONS = ("add_remove", "replace")
@@ -200,7 +200,7 @@ def hunt(neighbours, *, scale=1.0, seed=0, loss=None, **others):
         )  # fmt: skip
 
     given = {"loss": loss, "domain": domain, "curvatures": (2.0, 6.0), "candidates": 15, "draws": 500} | others
-    return make_target, search.random_search(
+    return make_target, random_search.random_search(
         make_target, neighbours=neighbours, rng=np.random.default_rng(seed), **given
     )
 
@@ -223,7 +223,7 @@ def test_more_candidates_are_no_worse_and_reasoning_beats_luck():
     def reached(case):
         target = make_target(case.curvature)
         rng = np.random.default_rng(1)
-        return search.reach(target, case.data, case.neighbour, draws=20_000, rng=rng)
+        return random_search.reach(target, case.data, case.neighbour, draws=20_000, rng=rng)
 
     few, many = (reached(hunt("replace", candidates=number)[1]) for number in (2, 40))
     reasoned = reached(build("knee", "replace"))
@@ -237,7 +237,7 @@ def test_the_search_needs_a_density_and_something_to_try():
         hunt("replace", candidates=0)
     target = linear_targets.Target(draw=None)
     with pytest.raises(ValueError, match="log_density"):
-        search.random_search(
+        random_search.random_search(
             lambda curvature: target, loss=losses.huber(), domain=Domain(1.0), curvatures=(1.0,),
             neighbours="replace", rng=np.random.default_rng(0),
         )  # fmt: skip

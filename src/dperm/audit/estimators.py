@@ -1,0 +1,111 @@
+"""Private estimators in scikit-learn's manner as subjects: what is called, with which parameters, on which data.
+
+Names of parameters are those that libraries use for the same thing. What a class cannot be asked is asked of the user.
+"""
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dperm.audit.outputs import OneByOne, one_by_one
+from dperm.audit.spaces import Records
+
+# Seeds are drawn anew for each fit.
+_SEEDS = ("random_state", "seed")
+_LARGEST_SEED = 2**31
+
+
+def is_estimator(thing: Any) -> bool:
+    """Say whether this is a class with `fit`."""
+    return inspect.isclass(thing) and callable(getattr(thing, "fit", None))
+
+
+def records(estimator: type, within: Mapping[str, Any], chosen: Mapping[str, Any]) -> Records:
+    """Return the data sets to try: as declared (`Records`' parameters), else as the estimator's own parameters say.
+
+    ValueError, naming the options of `dperm audit`, if they say nothing.
+    """
+    parameters = inspect.signature(estimator).parameters
+    known = {name: p.default for name, p in parameters.items() if p.default not in (p.empty, None)} | dict(chosen)
+    given = {name: value for name, value in within.items() if value is not None}
+    if "box" not in given and "norm" not in given:
+        for name, of in (("norm", "x_norm"), ("norm", "data_norm"), ("box", "bounds"), ("box", "bounds_X")):
+            if known.get(of) is not None and name not in given:
+                given[name] = known[of]
+                break
+        else:
+            raise ValueError(
+                f"{estimator.__name__} does not say how large records may be: give --norm R, or --box LOW HIGH"
+            )
+    needs = inspect.signature(estimator.fit).parameters.get("y")
+    kind = _kind(estimator)
+    if needs is not None and not {"classes", "targets"} & given.keys():
+        if known.get("classes") is not None:
+            given["classes"] = tuple(known["classes"])
+        elif known.get("bounds_y") is not None:
+            given["targets"] = known["bounds_y"]
+        elif known.get("y_bound") is not None:
+            given["targets"] = (-known["y_bound"], known["y_bound"])
+        elif kind or needs.default is needs.empty:
+            what = {"classifier": "--classes A B", "regressor": "--targets LOW HIGH"}
+            raise ValueError(
+                f"{estimator.__name__} does not say what y may be: give "
+                f"{what.get(kind, '--classes A B, or --targets LOW HIGH')}"
+            )
+    return Records(**{"features": 2, **given})
+
+
+def _kind(estimator: type) -> str | None:
+    names = {base.__name__ for base in estimator.__mro__}
+    return "classifier" if "ClassifierMixin" in names else "regressor" if "RegressorMixin" in names else None
+
+
+def mechanism(
+    estimator: type,
+    within: Records,
+    relation: str,
+    epsilon: float,
+    delta: float,
+    chosen: Mapping[str, Any],
+    ignored: tuple[str, ...] = (),
+) -> OneByOne:
+    """Return the fitted estimator as a mechanism: its attributes that `fit` made, but for those ignored."""
+    parameters = inspect.signature(estimator).parameters
+    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if unknown := [name for name in chosen if name not in parameters and not any_name]:
+        raise ValueError(f"{estimator.__name__} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}")
+    low, high = within.box or (None, None)
+    # What is declared of the data, under the names that such parameters have.
+    ours = {"epsilon": epsilon, "neighbours": relation, "data_norm": within.norm, "x_norm": within.norm}
+    ours |= {"delta": delta or None, "bounds": within.box, "bounds_X": within.box, "classes": within.classes}
+    ours |= {"bounds_y": within.targets, "y_bound": within.targets and max(map(abs, within.targets))}
+    if low is not None and within.norm is None:
+        corner = np.broadcast_to(np.maximum(np.abs(low), np.abs(high)), within.features)
+        ours |= dict.fromkeys(("data_norm", "x_norm"), float(np.linalg.norm(corner)))
+    settings = {name: value for name, value in ours.items() if name in parameters and value is not None} | dict(chosen)
+    lacking = [
+        name
+        for name, p in parameters.items()
+        if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and name not in settings
+    ]
+    if lacking:
+        raise ValueError(f"{estimator.__name__} needs {lacking[0]!r}: give --set {lacking[0]}=VALUE")
+    seed = next((name for name in _SEEDS if name in parameters and name not in chosen), None)
+
+    def fit(data: Any, rng: np.random.Generator) -> dict[str, Any]:
+        fresh = {seed: int(rng.integers(_LARGEST_SEED))} if seed else {}
+        model = estimator(**settings, **fresh)
+        with warnings.catch_warnings():
+            # Thousands of fits to a few records: all would say the same.
+            warnings.simplefilter("ignore")
+            model.fit(*(data if isinstance(data, tuple) else (data,)))
+        return {name: value for name, value in vars(model).items() if _released(name) and name not in ignored}
+
+    return one_by_one(fit)
+
+
+def _released(name: str) -> bool:
+    return name[0] != "_" and name[-1] == "_"
