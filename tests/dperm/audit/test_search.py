@@ -130,6 +130,7 @@ def test_no_correct_mechanism_is_refuted(name):
     assert not found(classics.CORRECT[name], 1).refutes(classics.CORRECT[name].epsilon)
 
 
+@pytest.mark.slow
 def test_the_search_and_the_audit_keep_their_level_together():
     """Laplace noise that keeps its claim exactly, on the worst of 96 pairs: 50 audits at 10 %, more than 13 alarms
     have a chance of 5e-4. A bound from the draws of the search itself would accuse it far oftener."""
