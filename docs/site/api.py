@@ -95,7 +95,11 @@ def pages() -> dict[str, str]:
             "Auditing",
             "What `from dperm.audit import ...` gives, and the command `dperm audit`. How a bound is certified: "
             "[the auditor](../audit.md).",
-            [*_public(audit), *_library("audit.exact", "audit.line", "audit.pairs", "cli"), *_engine("audits.ledger")],
+            [
+                *_public(audit),
+                *_library("audit.exact", "audit.line", "audit.search", "audit.pairs", "cli"),
+                *_engine("audits.ledger"),
+            ],
         ),
         "accounting": _page(
             "Accounting",

@@ -157,6 +157,7 @@ BROKEN = {
         _ANSWERS,
         "replace",
         2.0,
+        draws=100_000,
     ),
     "sparse vector 4, noise without the cutoff": Classic(
         sparse_vector(threshold=4, query=4 / 3, cutoff=3), _ANSWERS, "replace"
