@@ -180,6 +180,7 @@ def test_an_estimator_needs_no_attack_file(here, capsys):
     assert (status, err) == (0, "") and "mean_" in out
 
 
+@pytest.mark.slow
 def test_of_an_estimator_attributes_can_be_left_out_and_aborts_avoided(here, capsys):
     added = [
         *ESTIMATOR[:3],
