@@ -20,8 +20,7 @@ from dperm_pipeline.experiments import Cell
 SETTINGS = {
     "repeats": 3, "side_repeats": 1, "draws": 2, "epsilons": [0.5, 5.0], "epsilon": 5.0, "delta": 1e-6, "alpha": 0.1,
     "queries": [1, 50], "fine_queries": [7], "radius": 2.0, "radii": [1.0, 2.0], "ridge": 0.01, "test_share": 0.25,
-    "test_rows": 60, "train_rows": 200, "most_repeats": {"digits": [3]},
-    "walk_features": {"digits": "first"},
+    "test_rows": 60, "train_rows": 200, "walk_features": {"digits": "first"},
 }  # fmt: skip
 
 

@@ -239,7 +239,7 @@ def splits(cell: Cell) -> Iterator[Split]:
     X = X / longest
     tested = round(settings.test_share * len(X))
     held, trained = min(tested, settings.test_rows), min(len(X) - tested, settings.train_rows)
-    for repeat in range(min(settings.repeats, *settings.most_repeats[dataset.name])):
+    for repeat in range(settings.repeats):
         order = _rng(cell, "split", repeat).permutation(len(X))
         test, train = order[:held], order[-trained:]
         yield Split(X[train], dataset.y[train], X[test], dataset.y[test])

@@ -8,7 +8,6 @@ from dperm_pipeline.settings import Experiment, by_dataset, fixed, number, numbe
 @dataclass(frozen=True)
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
-    most_repeats: dict[str, list[int]] = by_dataset("most random splits", length=1, low=1, high=100_000)
     side_repeats: int = number("repeats of what stands beside a figure", low=1, high=100_000)
     draws: int = number("private models on each split", low=1, high=100_000)
     epsilons: list[float] = numbers("privacy budgets", above=0, high=100)
