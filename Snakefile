@@ -1,7 +1,7 @@
 # Table of contents. What runs is said in config/, how in workflow/rules/, with what in src/dperm/.
 from snakemake.utils import min_version
 
-min_version("9.10")
+min_version("9.20")
 
 
 include: "workflow/rules/config.smk"
