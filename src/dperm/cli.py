@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dperm.audit import estimators, sampling, search
+from dperm.audit import estimators, sampling, search, testing
 from dperm.audit.report import Report
 from dperm.audit.target import Subject
 from dperm.domain import Budget, Neighbours, number
@@ -19,6 +19,8 @@ from dperm.errors import DpermError
 
 # Exit status.
 HOLDS, REFUTED, FAILED = 0, 1, 2
+# Options of estimators alone.
+_OF_ESTIMATORS = ("relation", "box", "norm", "classes", "targets", "features", "sizes", "set", "ignore", "search")
 
 _EXAMPLE = """
 module:factory names a function without arguments that returns a dperm.audit.Subject:
@@ -92,7 +94,7 @@ def _declare_audit(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     audit.add_argument("subject", metavar="module:factory", help="an importable function, or estimator; see below")
-    audit.add_argument("--draws", type=int, help="outputs drawn a side (default 20,000; of estimators 2,000)")
+    audit.add_argument("--draws", type=int, help="outputs drawn a side (default 20,000; of estimators 2,000, or more for a large epsilon)")
     audit.add_argument("--epsilon", type=float, help="the claim, instead of the subject's own")
     audit.add_argument("--delta", type=float, help="the claim's delta, instead of the subject's own")
     audit.add_argument("--confidence", type=float, default=0.95, help="of the bound (default 0.95)")
@@ -122,8 +124,10 @@ def _audit(given: argparse.Namespace) -> int:
         number("--seed", given.seed, 0, 2**64, ends="[)", remedy="leave it out to draw from the operating system")
     rng, pair = np.random.default_rng(given.seed), ""
     subject = _subject(given.subject)
-    if not isinstance(subject, Subject):
-        given.draws = given.draws or 2_000
+    if isinstance(subject, Subject):
+        if unused := [name for name in _OF_ESTIMATORS if getattr(given, name)]:
+            raise _Wrong(f"--{unused[0]} is for estimators: {given.subject} makes a Subject, which has its own pair")
+    else:
         # The search has a stream of its own: none of its draws certifies.
         subject, pair = _searched(subject, given, rng.spawn(1)[0])
     epsilon = subject.epsilon if given.epsilon is None else given.epsilon
@@ -154,6 +158,9 @@ def _searched(estimator: type, given: argparse.Namespace, rng: np.random.Generat
             raise _Wrong(f"{given.subject} is an estimator, which does not say {what}: give --{name}")
     delta = given.delta or 0.0
     Budget(given.epsilon, delta)
+    if given.draws is None:
+        # Fewer could not refute a large epsilon.
+        given.draws = max(2_000, testing.draws_needed(given.epsilon, delta, 1 - given.confidence))
     wrong = [text for text in given.set if "=" not in text]
     if wrong:
         raise _Wrong(f"--set {wrong[0]}: give NAME=VALUE")
@@ -164,7 +171,7 @@ def _searched(estimator: type, given: argparse.Namespace, rng: np.random.Generat
     )
     claim = {"relation": given.relation, "epsilon": given.epsilon, "delta": delta}
     mechanism = estimators.mechanism(estimator, within, **claim, chosen=chosen, ignored=tuple(given.ignore))
-    draws = given.search or given.draws
+    draws = given.draws if given.search is None else given.search
     pair = search.pair(mechanism, within, given.relation, delta=delta, draws=draws, aborts=given.aborts, rng=rng)
     return Subject(mechanism, pair.data, pair.neighbour, given.epsilon, delta), f"{given.relation}: {pair.words}"
 

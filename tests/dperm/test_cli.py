@@ -238,6 +238,7 @@ def test_what_cannot_be_guessed_is_asked_for(here, capsys, arguments, words):
         (["attack:good", "--draws", "3"], "draws=3 must be a whole number, at least 100"),
         (["attack:good", "--confidence", "1"], "confidence=1.0"),
         (["attack:good", "--seed", "-1"], "--seed=-1.0"),
+        (["attack:good", "--relation", "replace"], "--relation is for estimators: attack:good makes a Subject"),
         (["attack:good", "--gaussian"], "a Gaussian trade-off needs one above 0"),
     ],
 )

@@ -29,7 +29,9 @@ def records(estimator: type, within: Mapping[str, Any], chosen: Mapping[str, Any
     ValueError, naming the options of `dperm audit`, if they say nothing.
     """
     parameters = inspect.signature(estimator).parameters
-    known = {name: p.default for name, p in parameters.items() if p.default not in (p.empty, None)} | dict(chosen)
+    known = {
+        name: p.default for name, p in parameters.items() if p.default is not p.empty and p.default is not None
+    } | dict(chosen)
     given = {name: value for name, value in within.items() if value is not None}
     if "box" not in given and "norm" not in given:
         for name, of in (("norm", "x_norm"), ("norm", "data_norm"), ("box", "bounds"), ("box", "bounds_X")):

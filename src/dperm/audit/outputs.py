@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from numbers import Number
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ _SHARE, _FEWEST, _MOST = 0.1, 50, 1_000
 _PLACES, _DEPTH = 256, 6
 # A word or a transcript that came up less often in the draws that choose is one of "the others".
 _SEEN = 3
+
+# Of these nothing is looked at: code, and sources of noise.
+_NO_OUTPUTS = (type, FunctionType, MethodType, BuiltinFunctionType, np.random.Generator, np.random.RandomState)
 
 Leaf = float | str | None
 
@@ -71,10 +75,13 @@ class OneByOne:
         pilot = int(min(_MOST, max(_FEWEST, _SHARE * draws)))
         sides = zip((data, neighbour), rng.spawn(2), strict=True)
         seen = [self.outcomes(side, pilot, stream) for side, stream in sides]
-        if all("raised" in outcome for side in seen for outcome in side):
+        words = {outcome.get("raised") for side in seen for outcome in side}
+        if len(words) == 1 and None not in words:
             # Nothing tells the sides apart, and nothing was meant to: once more, for its traceback.
             self.function(data, rng)
-        places = list(dict.fromkeys(place for side in seen for outcome in side for place in outcome))[:_PLACES]
+        found = dict.fromkeys(place for side in seen for outcome in side for place in outcome)
+        # That a call fails has its column however many places there are.
+        places = sorted(found, key=lambda place: place != "raised")[:_PLACES]
         columns = {place: [[outcome.get(place) for outcome in side] for side in seen] for place in places}
         # What is always the same has no column.
         columns = {place: column for place, column in columns.items() if len({*column[0], *column[1]}) > 1}
@@ -128,8 +135,12 @@ def leaves(output: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, 
     elif isinstance(output, complex):
         yield from leaves([output.real, output.imag], place, depth + 1)
     elif isinstance(output, (Number, np.bool_)):
-        value = float(output)
-        yield place, value if math.isfinite(value) else repr(value)
+        try:
+            value = float(output)
+        except OverflowError:
+            yield place, repr(output)
+        else:
+            yield place, value if math.isfinite(value) else repr(value)
     elif depth < _DEPTH:
         for name, part in _parts(output):
             yield from leaves(part, place + name, depth + 1)
@@ -154,7 +165,7 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{k}]", part) for k, part in enumerate(output[:_PLACES]))
     elif is_dataclass(output):
         yield from ((f".{field.name}", getattr(output, field.name)) for field in fields(output))
-    elif not callable(output) and not isinstance(output, (np.random.Generator, np.random.RandomState)):
+    elif not isinstance(output, _NO_OUTPUTS):
         yield from ((f".{name}", value) for name, value in sorted(_attributes(output).items()))
 
 

@@ -60,7 +60,8 @@ class _Session:
         self.rows = []
 
     def pytest_runtest_logreport(self, report):
-        if report.when == "call":
+        # Then fixtures have had their say as well.
+        if report.when == "teardown":
             self.rows += [row for key, row in report.user_properties if key == _KEY]
 
     def pytest_terminal_summary(self, terminalreporter, config):

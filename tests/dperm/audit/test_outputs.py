@@ -20,6 +20,16 @@ def attack(function, data=0, neighbour=1, *, draws=1_000, **options):
     return audit.lower_bound(audit.one_by_one(function), data, neighbour, draws=draws, rng=rng, **options)
 
 
+class Curve:
+    """A model that is called to predict."""
+
+    def __init__(self, coef):
+        self.coef_ = coef
+
+    def __call__(self, x):
+        return self.coef_ @ x
+
+
 @pytest.mark.parametrize(
     ("output", "expected"),
     [
@@ -27,6 +37,7 @@ def attack(function, data=0, neighbour=1, *, draws=1_000, **options):
         (np.float32(0.5), {"": 0.5}),
         (True, {"": 1.0}),
         (math.nan, {"": "nan"}),
+        (10**400, {"": repr(10**400)}),
         ("yes", {"": "'yes'"}),
         (None, {"": "None"}),
         (1 + 2j, {".length": 2.0, "[0]": 1.0, "[1]": 2.0}),
@@ -36,6 +47,7 @@ def attack(function, data=0, neighbour=1, *, draws=1_000, **options):
         (np.eye(2)[:1], {".shape": "'(1, 2)'", ".length": 2.0, "[0]": 1.0, "[1]": 0.0}),
         (sparse.csr_array([[0, 5]]), {".shape": "'(1, 2)'", ".length": 2.0, "[0]": 0.0, "[1]": 5.0}),
         (SimpleNamespace(a=1, _b=2, f=len), {".a": 1.0}),
+        (Curve(np.ones(1)), {".coef_.length": 1.0, ".coef_[0]": 1.0}),
         (ValueError("no"), {"raised": "ValueError: no"}),
     ],
 )
@@ -74,6 +86,19 @@ def test_an_early_abort_is_an_outcome():
     found = attack(function)
     assert 1.0 < found.epsilon <= math.log(5)
     assert "raised" in found.event or "discrete" in found.event or "['sum']" in found.event
+
+
+def test_errors_that_tell_the_sides_apart_are_outcomes_and_seen_beside_many_places():
+    def always(data, rng):
+        raise ValueError(f"{data} records")
+
+    def long(data, rng):
+        if data and rng.random() < 0.5:
+            raise ValueError
+        return rng.normal(size=300)
+
+    assert attack(always).epsilon > 4
+    assert "raised" in audit.one_by_one(long).prepared(1, 0, 1_000, np.random.default_rng(0)).places
 
 
 def test_what_the_draws_that_choose_never_saw_is_one_more_outcome():

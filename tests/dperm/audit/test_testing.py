@@ -13,6 +13,7 @@ from dperm import audit
 
 TESTS = """
 import numpy as np
+import pytest
 
 DATA = np.ones(10)
 
@@ -23,7 +24,11 @@ def test_kept(assert_private):
     first, again = (assert_private(laplace(1.0), DATA, DATA[:9], 1.0, draws=300) for _ in range(2))
     assert first.audit.counts != again.audit.counts
 
-def test_broken(assert_private):
+@pytest.fixture
+def prepared(assert_private):
+    assert_private(laplace(1.0), DATA, DATA[:9], 1.0, draws=300, words="in a fixture")
+
+def test_broken(prepared, assert_private):
     assert_private(laplace(0.1), DATA, DATA[:9], 1.0, draws=2_000, false_alarms=0.01, words="a | tenth")
 """
 ALONE = """
@@ -128,11 +133,11 @@ def test_the_plug_in_reports_a_session_of_several_processes(tmp_path):
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "dperm: 3 audits, 1 claims refuted" in done.stdout and "probability 0.012 at most" in done.stdout
+    assert "dperm: 4 audits, 1 claims refuted" in done.stdout and "probability 0.013 at most" in done.stdout
     rows = json.loads((tmp_path / "out/dperm-audit.json").read_text(encoding="utf-8"))
-    assert [row["subject"] for row in rows] == ["a | tenth", *2 * ["test_it.py::test_kept"]]
-    assert [row["refuted"] for row in rows] == [True, False, False]
-    assert len((tmp_path / "out/dperm-audit.md").read_text(encoding="utf-8").splitlines()) == 5
+    assert [row["subject"] for row in rows] == ["a | tenth", "in a fixture", *2 * ["test_it.py::test_kept"]]
+    assert [row["refuted"] for row in rows] == [True, False, False, False]
+    assert len((tmp_path / "out/dperm-audit.md").read_text(encoding="utf-8").splitlines()) == 6
 
 
 def test_numpy_scipy_and_scikit_learn_are_enough():

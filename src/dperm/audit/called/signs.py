@@ -73,7 +73,11 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
 def along(call: Call) -> np.ndarray:
     """Return the unit vector that is looked along: of k classes where the crowd pulls, of two 1."""
     still = descents.numbers(_told(call, None, np.zeros(1)))
-    return np.ones(1) if len(still) == 1 else -still / np.linalg.norm(still)
+    if len(still) == 1:
+        return np.ones(1)
+    if not still.any():
+        raise DataError(f"{call.words}: the crowd pulls nowhere")
+    return -still / np.linalg.norm(still)
 
 
 def turning(call: Call, corner: Corner) -> float:

@@ -86,6 +86,7 @@ class Composite:
             X = np.abs(X)
             sizes += (np.abs(slopes).astype(float) + np.abs(y) + bend * (X @ np.abs(theta.T))).T @ X
         norm = _norms(self._least(theta, gradient).astype(float))
+        norm[~np.isfinite(gradient).all(axis=-1)] = np.inf
         terms = min(n, _ROWS) + n / _ROWS + theta.shape[-1] + _OPERATIONS
         # The scheme's slope is a few operations in doubles; so are the norm and the conversion.
         double = _OPERATIONS * np.finfo(float).eps * (norm * theta.shape[-1] + own)
@@ -114,7 +115,7 @@ def _certified(problem: Composite, theta: np.ndarray, aim: float, bend: float) -
         if len(left):
             theta[left], _ = polished(problem.of(left), theta[left], goal)
             known[left] = problem.of(left).known(theta[left], bend)
-            left = left[known[left] > aim]
+            left = left[~(known[left] <= aim)]
     for repeat in left:
         near, bound = refined(problem.of(repeat), theta[repeat], aim)
         if bound < known[repeat]:
