@@ -94,7 +94,9 @@ def _declare_audit(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     audit.add_argument("subject", metavar="module:factory", help="an importable function, or estimator; see below")
-    audit.add_argument("--draws", type=int, help="outputs drawn a side (default 20,000; of estimators 2,000, at large epsilon more)")
+    audit.add_argument(
+        "--draws", type=int, help="outputs drawn a side (default 20,000; of estimators 2,000, at large epsilon more)"
+    )
     audit.add_argument("--epsilon", type=float, help="the claim, instead of the subject's own")
     audit.add_argument("--delta", type=float, help="the claim's delta, instead of the subject's own")
     audit.add_argument("--confidence", type=float, default=0.95, help="of the bound (default 0.95)")
