@@ -45,6 +45,25 @@ def _whole(halves: np.ndarray) -> np.ndarray:
 
 
 @compiled
+def _halves(a):
+    """Return two numbers of half as many digits, which add up to a."""
+    large = _SPLIT * a
+    above = large - (large - a)
+    return above, a - above
+
+
+@compiled
+def _added(s, a, b, above, below):
+    """Return s + a b, and what rounding took from the sum and from the product (above, below: the halves of b)."""
+    upper, lower = _halves(a)
+    product = a * b
+    error = ((upper * above - product) + upper * below + lower * above) + lower * below
+    total = s + product
+    part = total - s
+    return total, (s - (total - part)) + (product - part), error
+
+
+@compiled
 def _margins(X, theta, high, low):
     n, p = X.shape
     # Columns of a few rows at a time: what one loop runs over is independent, and in order in memory.
@@ -60,20 +79,11 @@ def _margins(X, theta, high, low):
             c[:] = 0.0
             for j in range(p):
                 b = theta[j, k]
-                large = _SPLIT * b
-                above = large - (large - b)
-                below = b - above
+                above, below = _halves(b)
                 x = block[j]
                 for i in range(_LANES):
-                    product = x[i] * b
-                    wide = _SPLIT * x[i]
-                    upper = wide - (wide - x[i])
-                    lower = x[i] - upper
-                    error = ((upper * above - product) + upper * below + lower * above) + lower * below
-                    total = s[i] + product
-                    part = total - s[i]
-                    c[i] += ((s[i] - (total - part)) + (product - part)) + error
-                    s[i] = total
+                    s[i], rounded, error = _added(s[i], x[i], b, above, below)
+                    c[i] += rounded + error
             for i in range(rows):
                 high[first + i, k], low[first + i, k] = s[i], c[i]
 
@@ -85,17 +95,8 @@ def _gradient(X, slopes, rests, high, low):
         x = X[i]
         for k in range(slopes.shape[1]):
             b, rest = slopes[i, k], rests[i, k]
-            large = _SPLIT * b
-            above = large - (large - b)
-            below = b - above
+            above, below = _halves(b)
             s, c = high[k], low[k]
             for j in range(p):
-                product = x[j] * b
-                wide = _SPLIT * x[j]
-                upper = wide - (wide - x[j])
-                lower = x[j] - upper
-                error = ((upper * above - product) + upper * below + lower * above) + lower * below
-                total = s[j] + product
-                part = total - s[j]
-                c[j] += ((s[j] - (total - part)) + (product - part)) + (error + x[j] * rest)
-                s[j] = total
+                s[j], rounded, error = _added(s[j], x[j], b, above, below)
+                c[j] += rounded + (error + x[j] * rest)
