@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from dperm.audit import bounds, columns, napp, white_box
-from dperm.audit.napp import ball, cases, iterated, replace_one
+from dperm.audit.napp import ball, cases, iterated, planar, replace_one
 from dperm.audit.napp import problem as line
 from dperm.domain import Budget
 from dperm.errors import ConfigError, DataError
@@ -295,7 +295,7 @@ def test_a_row_claims_no_more_than_the_mechanism_states(monkeypatch):
 def test_every_row_fits_and_has_its_columns():
     asked = [
         job("paper", "line", {"variant": "erm-moor"}, {"variant": "erm-returned", "delta": 1e-9}),
-        job("paper", "sixteen", {"variant": "erm"}, {"variant": "vs-orthant"}),
+        job("paper", "sixteen", {"variant": "erm"}, {"variant": "vs-moor-orthant"}),
     ]
     found, again = ([row for what in asked for row in napp.run(what)] for _ in range(2))
     # Two balls and a sample; nothing for what a line alone shows.
@@ -317,6 +317,41 @@ def test_sampling_with_sixteen_features_refutes_and_leaves_the_corrected_alone()
     )
     assert refuted > 2 and kept <= 1
     assert corrected["guarantee"] == "proved_exact"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+def test_a_zero_that_stays_refutes_vs_in_an_orthant(delta):
+    (row,) = napp.run(job("paper", "sixteen", {"variant": "vs-orthant", "delta": delta}, draws=8_000))
+    counts = bounds.Counts(*(row[name] for name in ("hits", "tries", "other_hits", "other_tries")))
+    assert row["other_hits"] == 0 and bounds.epsilon_bound(counts, delta=delta, confidence=0.95) > 1.5
+    assert row["guarantee"] == "none"
+
+
+def test_what_is_called_impossible_is_so():
+    """Held against 40 first steps of scipy's own, from either side's outputs."""
+    made, sides = planar.problem(APPROXIMATE, "paper"), planar.neighbours()
+    outputs = [made.released(*side, 4_000, np.random.default_rng(seed)) for seed, side in enumerate(sides)]
+    assert not any(planar.impossible(made, side, own).any() for side, own in zip(sides, outputs, strict=True))
+    found = planar.impossible(made, sides[0], outputs[1])
+    assert found.sum() > 20
+    inside = ((outputs[1] > 0) & (outputs[1] < planar.TOP)).all(axis=1)
+    (X, y), eta_bound = sides[0], made.eta_bound
+    for at in [*outputs[1][found][:20], *outputs[1][inside & ~found][:20]]:
+        pulls = 2 * made.strength + 2 * made.floor * at + (np.clip(X @ at, -eta_bound, eta_bound) - y) @ X
+
+        def value(theta, b=-pulls):
+            eta = X @ theta
+            over = np.abs(eta) > eta_bound
+            beyond = (
+                eta_bound**2 / 2
+                - np.sign(eta) * eta_bound * y
+                + (eta_bound - np.sign(eta) * y) * (np.abs(eta) - eta_bound)
+            )
+            losses = np.where(over, beyond, eta**2 / 2 - y * eta)
+            return losses.sum() + b @ theta + made.floor * theta @ theta
+
+        first = optimize.minimize(value, np.ones(2), bounds=[(0.0, planar.TOP)] * 2, options={"ftol": 1e-14}).x
+        assert (first < 1e-3).any() == bool(planar.impossible(made, sides[0], at[None])[0])
 
 
 @pytest.mark.parametrize("variant", ["vs-moor-recycled", "vs_plus-moor-recycled"])

@@ -2,7 +2,7 @@
 
 Pair families. `line`: one feature, where every law is known; attacks are exact (`cases`, `iterated`), but for recycled
 VS and VS+, which are sampled; the mechanism's own draws are held against the law. `sixteen`: the small ball at 0 with
-2 and 16 features, exactly, and the mechanism's own code sampled with 16 (`ball`).
+2 and 16 features, exactly, and the mechanism's own code sampled with 16 (`ball`), VS in an orthant with 2 (`planar`).
 
 Variants are those of the experiments' rows: erm, vs, vs_plus, "-moor" where the floor and the target share one weight;
 delta = 0 has spherical noise, delta > 0 Gaussian. After it may stand: "-t80", theta^(80) is released; "-recycled", one
@@ -22,7 +22,7 @@ from typing import Any
 
 from dperm.audit import columns, jobs, white_box
 from dperm.audit.events import Event
-from dperm.audit.napp import ball, cases, iterated, replace_one
+from dperm.audit.napp import ball, cases, iterated, planar, replace_one
 from dperm.audit.napp import problem as line
 from dperm.audit.target import Target
 from dperm.domain import Budget
@@ -141,10 +141,16 @@ def _noise(job: Mapping[str, Any], target: Target, data: Any, rng: Callable, mos
 
 def _sixteen(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the attacks on one budget with 2 and 16 features; none for variants that a line shows."""
+    rng = _rng(job, row)
+    if row["variant"] == "vs-orthant":
+        guarantee = planar.guaranteed(row, job["calibration"])
+        record = {**columns.head(job, row), "guarantee": guarantee, "loss": "squared", "pair_words": planar.WORDS}
+        yield record | planar.drawn(row, job["calibration"], job["draws"], job["confidence"], rng("draws"))
+        return
     table = ball.PRINTED if job["calibration"] == "paper" else ball.CORRECTED
     if row["variant"] not in table or row["neighbours"] == "replace":
         return
-    budget, rng = Budget(row["epsilon"], row["delta"]), _rng(job, row)
+    budget = Budget(row["epsilon"], row["delta"])
     problem = table[row["variant"]].make(budget, job["calibration"])
     record = {**columns.head(job, row), "guarantee": guaranteed(problem, budget), "loss": problem.loss}
     if row["variant"] == "erm" and budget.delta == 0:
