@@ -97,7 +97,8 @@ def pages() -> dict[str, str]:
             "[the auditor](../audit.md).",
             [
                 *_public(audit),
-                *_library("audit.exact", "audit.line", "audit.search", "audit.pairs", "cli"),
+                *_library("audit.exact", "audit.line", "audit.one_run", "audit.search", "audit.trade_off"),
+                *_library("audit.pairs", "cli"),
                 *_engine("audits.ledger"),
             ],
         ),

@@ -23,7 +23,9 @@ PUBLIC: Catalogue[str, str] = {
     "lower_bound": "dperm.audit.sampling",
     "noise_test": "dperm.audit.white_box",
     "one_by_one": "dperm.audit.outputs",
+    "one_run": "dperm.audit.one_run",
     "search": "dperm.audit.search",
+    "trade_off": "dperm.audit.trade_off",
 }
 __all__ = sorted(PUBLIC)
 
@@ -31,7 +33,7 @@ __all__ = sorted(PUBLIC)
 def __getattr__(name: str):
     if name in PUBLIC:
         module = importlib.import_module(PUBLIC[name])
-        # `exact`, `line` and `search` are modules of their own name.
+        # `exact`, `line`, `one_run`, `search` and `trade_off` are modules of their own name.
         return module if PUBLIC[name] == f"dperm.audit.{name}" else getattr(module, name)
     raise AttributeError(f"module 'dperm.audit' has no attribute {name!r}")
 

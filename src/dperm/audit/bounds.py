@@ -46,6 +46,8 @@ _SMALLEST_P = 1e-300
 _FOR_LEAKS = 0.2
 # Largest epsilon that a Gaussian's mu is turned into: past it a double overflows.
 _LARGEST_EPSILON = 700.0
+# Largest epsilon that one run is asked about.
+_LARGEST_OF_ONE_RUN = 100.0
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,37 @@ def leaks(tries: int, delta: float, error: float) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if special.betainc(middle + 1, tries - middle, delta) <= error else (middle, high)
     return high
+
+
+def epsilon_of_one_run(right: int, made: int, canaries: int, delta: float, error: float) -> float:
+    """Return an epsilon, 0 or above, that this many right guesses refute with this error; 0 for none.
+
+    What refutes (epsilon, delta) refutes every smaller epsilon, so `tail_of_one_run` need not grow with epsilon.
+    """
+    if tail_of_one_run(right, made, canaries, 0.0, delta) > error:
+        return 0.0
+    low, high = 0.0, _LARGEST_OF_ONE_RUN
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail_of_one_run(right, made, canaries, middle, delta) <= error else (low, middle)
+    return low
+
+
+def tail_of_one_run(right: int, made: int, canaries: int, epsilon: float, delta: float) -> float:
+    """Return the bound on the chance of so many right guesses that `dperm.audit.one_run` states, in [0, 1]."""
+    if right == 0:
+        return 1.0
+    share = special.expit(epsilon)
+    least = special.betainc(right, made - right + 1, share)
+    short = np.arange(1, right + 1)
+    leaked = np.cumsum(_binomial(right - short, made, share)) / short
+    return float(min(1.0, least + 2 * canaries * delta * leaked.max()))
+
+
+def _binomial(k: np.ndarray, n: int, share: float) -> np.ndarray:
+    """Return P(Bin(n, share) = k)."""
+    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return np.exp(ways + special.xlogy(k, share) + special.xlog1py(n - k, -share))
 
 
 def _plain_bound(counts: Counts, delta: float, error: float) -> float:

@@ -145,7 +145,7 @@ def lower_bound(
     ValueError
         If an argument is outside its range, or the outputs are no finite numbers of one shape.
     """
-    draws, batch = _whole("draws", draws, LEAST_DRAWS), _whole("batch", batch, 1)
+    draws, batch = whole("draws", draws, LEAST_DRAWS), whole("batch", batch, 1)
     number("confidence", confidence, 0, 1, remedy="0.95 is usual")
     one_of("model", model, Model)
     ends, remedy = ("()", "a Gaussian trade-off needs one above 0") if model == "gaussian" else ("[)", "0 is pure")
@@ -225,7 +225,26 @@ def outputs(mechanism: Mechanism, data: Any, draws: int, rng: np.random.Generato
         yield outputs
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def whole(name: str, value: Any, least: int) -> int:
+    """Return a whole number, or refuse it.
+
+    Parameters
+    ----------
+    name : str
+        What the user calls the value.
+    value : object
+    least : int
+        The smallest that is allowed.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If `value` is no whole number of at least `least`.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
     return int(value)
