@@ -144,11 +144,12 @@ frontier-others: venv  ## others' private linear models on the frontier's splits
 	$(BIN)/python examples/frontier/splits.py .venv-others-frontier/splits
 	rows=.venv-others-frontier/rows.jsonl; sources=.venv-others-frontier/sources; splits=.venv-others-frontier/splits; \
 	  export OMP_NUM_THREADS=1; set -e; \
-	  $(BIN)/python examples/frontier/fit_dperm.py $$splits > $$rows; \
+	  $(BIN)/python examples/frontier/provenance.py > $$rows; \
+	  $(BIN)/python examples/frontier/fit_dperm.py $$splits >> $$rows; \
 	  .venv-others-diffprivlib/bin/python examples/frontier/fit_diffprivlib.py $$splits >> $$rows; \
 	  PYTHONPATH=$$sources/dp_newton .venv-others-diffprivlib/bin/python examples/frontier/fit_dp_newton.py $$splits >> $$rows; \
 	  PYTHONPATH=$$sources/better_objpert .venv-others-frontier/bin/python examples/frontier/fit_better_objpert.py $$splits >> $$rows; \
-	  mv $$rows docs/assets/frontier-others.jsonl
+	  mv $$rows src/dperm_papers/frontier/linear/elsewhere.jsonl
 	$(BIN)/python examples/frontier/table.py
 
 audit-lock:  ## known weaknesses of the locked packages, by pip-audit in an environment of its own

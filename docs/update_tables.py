@@ -143,8 +143,10 @@ def pairs(found: pd.DataFrame) -> str:
 def errors(means: pd.DataFrame, source: str) -> str:
     """Return the test errors of a table of the frontier in %, with standard errors over splits, at its largest delta.
 
-    The least private error of a data set, relation and epsilon is bold; what is tuned on test rows is none.
+    The least private error of a data set, relation and epsilon is bold; what is tuned on test rows is none. What was
+    measured elsewhere has a table of its own on that page.
     """
+    means = means[~means.method.str.endswith("(elsewhere)")]
     epsilons = [name for name in means if name.startswith("error_") and name.count("_") == 1 and name != "error_inf"]
     plain = means.neighbours.fillna("") == ""
     private = means[~plain & (means.delta == means.delta.max())]

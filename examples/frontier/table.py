@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 ROOT = Path(__file__).parents[2]
-ROWS, PAGE = ROOT / "docs/assets/frontier-others.jsonl", ROOT / "docs/frontier.md"
+ROWS, PAGE = ROOT / "src/dperm_papers/frontier/linear/elsewhere.jsonl", ROOT / "docs/frontier.md"
 BLOCK = re.compile(r"(?<=<!-- frontier-others -->\n).*?(?=\n<!-- /frontier-others -->)", re.DOTALL)
 PROMISES = {"add_remove": "add/remove", "replace": "replace one"}
 
@@ -27,8 +27,8 @@ def table(lines: list[dict]) -> str:
 
 
 def recorded() -> list[dict]:
-    """Return the lines of the last run."""
-    return [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]
+    """Return the lines of the last run, behind the first, which says what was measured."""
+    return [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()[1:]]
 
 
 if __name__ == "__main__":

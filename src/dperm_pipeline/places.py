@@ -6,7 +6,9 @@ there):
 - `settings.py`: EXPERIMENT, what it reads of a configuration;
 - `experiment.py`: `run`, and `baseline` where it has one;
 - `figures.py`: FIGURES and TABLES, in words, where something is drawn from its rows;
-- `comparison.py`: COMPARISON, where its methods may be compared at an equal budget.
+- `comparison.py`: COMPARISON, where its methods may be compared at an equal budget;
+- `elsewhere.jsonl`: what others' implementations had on its splits, where somebody measured it
+  (`dperm_pipeline.elsewhere`).
 
 A paper is the folder `dperm_papers/<paper>`; its TITLE and AUTHORS stand in its `__init__.py`.
 
@@ -38,7 +40,7 @@ def package(experiment: str) -> str:
 def experiments() -> dict[str, Experiment]:
     """Return all experiments by name, sorted."""
     found = {path: importlib.import_module(f"{_module(path)}.settings") for path in _folders("settings.py")}
-    return {_name(path): module.EXPERIMENT for path, module in found.items()}
+    return {name_of(path): module.EXPERIMENT for path, module in found.items()}
 
 
 @functools.cache
@@ -51,7 +53,9 @@ def drawn(kind: str) -> dict[str, Target]:
 @functools.cache
 def comparisons() -> dict[str, Any]:
     """Return what the report's explorer offers, by experiment, in the order of the page."""
-    found = {_name(path): importlib.import_module(f"{_module(path)}.comparison") for path in _folders("comparison.py")}
+    found = {
+        name_of(path): importlib.import_module(f"{_module(path)}.comparison") for path in _folders("comparison.py")
+    }
     ranked = sorted(found, key=lambda name: (found[name].COMPARISON.rank, name))
     return {name: found[name].COMPARISON for name in ranked}
 
@@ -68,6 +72,18 @@ def papers() -> dict[str, tuple[str, str]]:
     """Return title and authors of each paper by key, in the order in which the papers appeared."""
     found = {key: importlib.import_module(f"{_PAPERS}.{key}") for key in paper_keys()}
     return {key: (module.TITLE, module.AUTHORS) for key, module in found.items()}
+
+
+def elsewhere(experiment: str) -> list[str]:
+    """Return the file of what was measured elsewhere for an experiment, from the repository's folder; none or one."""
+    folder = package(experiment).replace(".", "/")
+    found = _root().parent / folder / "elsewhere.jsonl"
+    return [f"src/{folder}/elsewhere.jsonl"] if found.is_file() else []
+
+
+def name_of(path: Path) -> str:
+    """Return the experiment of a folder."""
+    return f"{path.parent.name}-{path.name.replace('_', '-')}"
 
 
 def reported() -> tuple[str, ...]:
@@ -102,10 +118,6 @@ def _folders(file: str) -> Iterator[Path]:
 
 def _module(path: Path) -> str:
     return f"{_PAPERS}.{path.parent.name}.{path.name}"
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}-{path.name.replace('_', '-')}"
 
 
 def _declared(path: Path, kind: str) -> dict[str, Target]:

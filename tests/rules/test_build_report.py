@@ -67,7 +67,7 @@ def build_report(run_script, parts):
             input={
                 "claims": RESULTS / "claims.parquet", "config": RESULTS / "config.yaml", "rows": [ROWS],
                 "privacy": PRIVACY, "mutants": MUTANTS, "figures": [SVG], "tables": [MD, LEDGER],
-                "page": ["index.html", "page.css"], "data": [DATA],
+                "page": ["index.html", "page.css"], "data": [DATA], "elsewhere": [],
                 "errata": ROOT / "docs/errata.md", "citation": ROOT / "CITATION.cff",
             },
             output={"html": OUT},

@@ -37,14 +37,20 @@ def draw():
     def run(what, rows, *, drawn=(), tables=(), rule=RULE, **options):
         return what(
             rule,
-            input={"rows": rows},
+            input={"rows": rows, "elsewhere": []},
             output={
                 "svg": files_of("figures", drawn, "svg"),
                 "png": files_of("figures", drawn, "png"),
                 "csv": files_of("tables", tables, "csv"),
                 "md": files_of("tables", tables, "md"),
             },
-            params={"figures": dict.fromkeys(drawn), "tables": dict.fromkeys(tables), "words": {}, "code": "digest"},
+            params={
+                "figures": dict.fromkeys(drawn),
+                "tables": dict.fromkeys(tables),
+                "words": {},
+                "sources": {},
+                "code": "digest",
+            },
             wildcards={"scale": "tiny"},
             **options,
         )

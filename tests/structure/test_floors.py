@@ -48,6 +48,7 @@ FLOORS = {
         "settings": 0,
         "target": 0,
         "places": 1,
+        "elsewhere": 1,
         "audits": 3,
         "experiments": 4,
         "figures": 3,

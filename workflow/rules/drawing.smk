@@ -7,6 +7,7 @@ for drawing in JOBS.drawings.values():
             f"draw_{drawing.source.replace('-', '_')}"
         input:
             rows=drawing.rows,
+            elsewhere=drawing.elsewhere,
         output:
             svg=marked(drawing, "figures", "svg"),
             # A copy of the SVG, for papers and slides: the report shows one of the two.
@@ -28,6 +29,7 @@ for drawing in JOBS.drawings.values():
             tables=drawing.params["tables"],
             # Beside them in both reports, which are built again when they are drawn again.
             words=drawing.params["words"],
+            sources=drawing.params["sources"],
             code=lambda wildcards, drawing=drawing: drawing.code,
         message:
             f"draw {drawing.source}"

@@ -37,6 +37,7 @@ rule build_report:
         citation=needs(jobs.REPORT, "citation"),
         page=needs(jobs.REPORT, "page"),
         data=needs(jobs.REPORT, "data"),
+        elsewhere=needs(jobs.REPORT, "elsewhere"),
     output:
         html=report(
             jobs.REPORT,

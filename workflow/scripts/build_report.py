@@ -22,6 +22,7 @@ with logged(snakemake):
         figures=list(taken.figures),
         tables=list(taken.tables),
         rows=list(taken.rows),
+        elsewhere=list(taken.elsewhere),
         config=config,
         provenance=provenance.collect(seed=config["seed"], **made_by),
         unavailable=snakemake.params.skipped,

@@ -10,4 +10,5 @@ with logged(snakemake):
         snakemake.input.rows,
         figures=dict(zip(params.figures, zip(output.svg, output.png, strict=True), strict=True)),
         tables=dict(zip(params.tables, zip(output.csv, output.md, strict=True), strict=True)),
+        elsewhere=list(snakemake.input.elsewhere),
     )

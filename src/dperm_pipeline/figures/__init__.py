@@ -85,17 +85,20 @@ def draw_all(
     *,
     figures: Mapping[str, tuple[str | Path, str | Path]] | None = None,
     tables: Mapping[str, tuple[str | Path, str | Path]] | None = None,
+    elsewhere: Iterable[str | Path] = (),
 ) -> None:
     """Draw figures and make tables of the same rows: all of them, or none if one fails.
 
-    Each name is mapped to the two files that `draw` or `make_table` writes. Raises as these; what is raised names
-    the figure or table.
+    Each name is mapped to the two files that `draw` or `make_table` writes. `elsewhere`: files of what was measured
+    elsewhere (`dperm_pipeline.elsewhere`), shown beside the rows. Raises as `draw`; what is raised names the figure or
+    table.
     """
     # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
     from dperm_pipeline.figures import source
 
     kinds = {"FIGURES": figures or {}, "TABLES": tables or {}}
-    shown = source.Rows(rows_path, [_target(name, kind) for kind, names in kinds.items() for name in names])
+    targets = [_target(name, kind) for kind, names in kinds.items() for name in names]
+    shown = source.Rows(rows_path, targets, elsewhere)
     # Nothing gets its final name before the last one is drawn.
     with contextlib.ExitStack() as written:
         for name, (svg, png) in kinds["FIGURES"].items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dperm_pipeline import tables
+from dperm_pipeline import elsewhere, tables
 from dperm_pipeline.target import Target
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
@@ -16,10 +16,13 @@ WHOLE = "whole cells, whose solver did not converge"
 
 
 class Rows:
-    """What some figures and tables show of one file of rows, or of a ledger; a target that is None does not exist."""
+    """What some figures and tables show of one file of rows, or of a ledger; a target that is None does not exist.
 
-    def __init__(self, path: str | Path, targets: Iterable[Target | None]):
-        self._path = path
+    `others`: files of what was measured elsewhere, shown beside the rows.
+    """
+
+    def __init__(self, path: str | Path, targets: Iterable[Target | None], others: Iterable[str | Path] = ()):
+        self._path, self._others = path, list(others)
         self._targets = [target for target in targets if target is not None]
 
     def of(self, target: Target) -> tuple[Any, str]:
@@ -41,6 +44,8 @@ class Rows:
         lost = {status: int((rows["status"] == status).sum()) for status in said}
         words = [f"{count} of {len(rows)} values: {said[status]}" for status, count in lost.items() if count]
         words += [f"{WHOLE}: {'; '.join(whole)}"] if whole else []
+        for other in self._others:
+            rows = elsewhere.beside(rows, other)
         return rows, f"Missing here: {', and '.join(words)}." if words else ""
 
     @functools.cached_property

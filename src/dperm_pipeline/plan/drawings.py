@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dperm_pipeline import figures
+from dperm_pipeline import figures, places
+from dperm_pipeline.datasets import checksums
 from dperm_pipeline.plan.cells import Plan
-from dperm_pipeline.plan.code_digest import code_digest
+from dperm_pipeline.plan.code_digest import SRC, code_digest
 
 ROWS = "results/{scale}/{experiment}/rows.parquet"
 PRIVACY = "results/{scale}/privacy.parquet"
@@ -37,13 +38,20 @@ class Drawing:
     def every_file(self) -> list[str]:
         return [path for kind, suffixes in FORMATS.items() for suffix in suffixes for path in self.files(kind, suffix)]
 
+    @property
+    def elsewhere(self) -> list[str]:
+        """Return the files of what was measured elsewhere and is drawn beside the rows."""
+        return places.elsewhere(self.source) if self.paper else []
+
     @functools.cached_property
     def params(self) -> dict[str, Any]:
         known = {"figures": figures.FIGURES, "tables": figures.TABLES}
         recipes = {kind: {n: figures.recipe(n, known[kind]) for n in names} for kind, names in self.names.items()}
         # Beside them in both reports, by folder and name: a figure and a table may share a name.
         words = {f"{kind}/{n}": figures.words(n, known[kind]) for kind, names in self.names.items() for n in names}
-        return {**recipes, "words": words}
+        # Their times say little: a copy may keep them.
+        sources = {path: checksums.sha256(SRC.parent / path) for path in self.elsewhere}
+        return {**recipes, "words": words, "sources": sources}
 
     @property
     def modules(self) -> tuple[str, ...]:

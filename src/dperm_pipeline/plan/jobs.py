@@ -274,7 +274,7 @@ class Jobs:
                 f"draw_{drawing.source.replace('-', '_')}",
                 f"figures/{drawing.source}",
                 tuple(path.format(scale=scale) for path in drawing.every_file),
-                {"rows": drawing.rows.format(scale=scale)},
+                {"rows": drawing.rows.format(scale=scale), "elsewhere": drawing.elsewhere},
                 drawing.params,
                 drawing.modules,
                 drawings.PACKAGES,
@@ -355,6 +355,7 @@ class Jobs:
         shown, selected = self.shown(scale), self.plan.of_scale(scale)
         datasets = sorted({dataset for e in selected for dataset in e.datasets})
         page = [f"{_PAGE}/{path.name}" for path in sorted((self._root / _PAGE).iterdir())]
+        elsewhere = [path for e in selected for path in places.elsewhere(e.name)]
         return Job(
             "build_report",
             "report",
@@ -371,6 +372,7 @@ class Jobs:
                 "citation": "CITATION.cff",
                 "page": page,
                 "data": [PREPARED.format(dataset=dataset) for dataset in datasets],
+                "elsewhere": elsewhere,
             },
             {
                 "skipped": self.plan.skipped(scale),
@@ -378,7 +380,7 @@ class Jobs:
                 "origins": {name: e.name for e in selected for name in (*e.figures, *e.tables)},
                 # Other benchmarks are left there by jobs that the plan no longer has.
                 "planned": [*(job.label for job in others[:3]), "report", *(job.label for job in others[3:])],
-                "sources": self._checksums("docs/errata.md", "CITATION.cff", *page),
+                "sources": self._checksums("docs/errata.md", "CITATION.cff", *page, *elsewhere),
             },
             ("dperm_pipeline.report", *places.reported()),
             ("itables", "jinja2", "vl-convert-python"),

@@ -27,6 +27,7 @@ def build(
     unavailable: Mapping[str, str],
     errata: str | Path,
     origins: Mapping[str, str] | None = None,
+    elsewhere: Sequence[str | Path] = (),
 ) -> None:
     """Write the report from the files that its parts are made of; equal input gives equal bytes.
 
@@ -34,8 +35,9 @@ def build(
     table given as Markdown and as CSV, the Markdown is shown. `rows` are the `rows.parquet` of each experiment:
     what the explorer draws; repeats, data sets, checksums and failures. `provenance` is that of
     `provenance.collect`, `unavailable` maps data sets that cannot be had here to the reason, `origins` figures and
-    tables to the experiment whose rows they are made from; nothing is said of those left out. CorruptFile if a
-    figure is not SVG, a table is empty, or Parquet cannot be read.
+    tables to the experiment whose rows they are made from; nothing is said of those left out. `elsewhere`: files of
+    what was measured elsewhere, for the explorer. CorruptFile if a figure is not SVG, a table is empty, or Parquet
+    cannot be read.
     """
     summaries = [rows_read.summary(path) for path in rows]
     of_experiment = {file.name.partition("/")[0]: file for file in summaries}
@@ -75,7 +77,7 @@ def build(
         sections=sections.by_paper(shown, sections.tables(tables, summaries=of_experiment, origins=origins)),
         privacy=of_privacy,
         claims=of_claims,
-        explorer=explorer.context(rows, privacy),
+        explorer=explorer.context(rows, privacy, elsewhere),
         provenance=origin.context(provenance, rows=summaries, config=config, libraries=assets.versions()),
     )
     assets.weigh(page)

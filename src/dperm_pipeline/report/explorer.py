@@ -5,7 +5,8 @@ point. A point has the methods of one delta and those of smaller ones, because (
 (epsilon, delta)-privacy for delta' <= delta.
 
 A method's guarantee is *real* if its own rows say `proved` or `proved_exact`, and the privacy ledger refutes nothing
-with its noise, calibration and relation. All other methods are marked, and the page hides them until asked for.
+with its noise, calibration and relation. All other methods are marked, and the page hides them until asked for; other
+people's implementations too, which were measured elsewhere (`dperm_pipeline.elsewhere`).
 
 Intervals are Student's, 95 %, over repeats that converged. The *gap* is the difference to the best real method of the
 point, paired by repeat.
@@ -31,14 +32,17 @@ KEYS = ("source", "dataset", "metric", "neighbours", "first", "second", "delta",
 _NUMBERS = ("mean", "half", "gap", "gap_half")
 
 
-def context(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[str, Any]:
+def context(
+    rows_paths: Iterable[str | Path], privacy_path: str | Path, elsewhere: Iterable[str | Path] = ()
+) -> dict[str, Any]:
     """Return what the explorer's template and script need.
 
     Experiments without a `comparison.py` are passed over. `packed` is the payload as an element of the page, None
     without rows; `default` the choice that the page begins with; `view` its lines, best first; `sources` is for the
-    words. CorruptFile if a file cannot be read, DataError if a method has two values for one repeat of a point.
+    words. `elsewhere`: files of what was measured elsewhere, each in its experiment's folder. CorruptFile if a file
+    cannot be read, DataError if a method has two values for one repeat of a point.
     """
-    found = payload(rows_paths, privacy_path)
+    found = payload(rows_paths, privacy_path, elsewhere)
     if not found["lines"]["arm"]:
         return {"packed": None, "default": None, "view": None, "sources": []}
     data = json.dumps(found, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -51,7 +55,9 @@ def context(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
     }
 
 
-def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[str, Any]:
+def payload(
+    rows_paths: Iterable[str | Path], privacy_path: str | Path, elsewhere: Iterable[str | Path] = ()
+) -> dict[str, Any]:
     """Return all lines as columns, text and grid values as places in lists; JSON-serialisable.
 
     `lines` has an entry for each method at each point: places in `sources`, `datasets`, ... (`KEYS`, `arm`,
@@ -61,13 +67,14 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
     """
     standing_of = explorer_points.standings(ledgers.read(privacy_path, ledgers.PRIVACY))
     paths = {Path(path).parent.name: Path(path) for path in rows_paths}
+    others = {places.name_of(Path(path).parent): path for path in elsewhere}
     codes = {name: _Codes() for name in (*KEYS, "arm", "standing", "level")}
     columns = ("arm", "standing", "n", "failed", *_NUMBERS)
     lines = {name: [] for name in (*KEYS, *columns)}
     levels = {name: [] for name in (*KEYS, "level", "n", "mean", "half")}
     sources = []
     for key, source in places.comparisons().items():
-        rows = explorer_points.read(paths[key], key, source) if key in paths else None
+        rows = explorer_points.read(paths[key], key, source, others.get(key)) if key in paths else None
         if rows is None or rows.empty:
             continue
         place = len(sources)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from scipy import special
 
 from dperm.errors import DataError
-from dperm_pipeline import tables
+from dperm_pipeline import elsewhere, tables
 from dperm_pipeline.claims.ledger import NOISE
 from dperm_pipeline.figures.comparison import Comparison
 from dperm_pipeline.report import ledgers
@@ -36,8 +36,8 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def read(path: Path, key: str, source: Comparison) -> pd.DataFrame:
-    """Return the rows of an experiment that can be compared; failed ones hold no value.
+def read(path: Path, key: str, source: Comparison, others: str | Path | None = None) -> pd.DataFrame:
+    """Return the rows of an experiment that can be compared, and those of `others`; failed ones hold no value.
 
     CorruptFile if the file is not Parquet or lacks a column of the schema, DataError if one that the source asks for.
     """
@@ -57,11 +57,12 @@ def read(path: Path, key: str, source: Comparison) -> pd.DataFrame:
     rows = pa.concat_tables(parts).unify_dictionaries().to_pandas(ignore_metadata=True)
     if source.keep:
         rows = rows[source.keep(rows)]
+    rows = elsewhere.beside(rows, others) if others else rows
     return rows.assign(value=rows["value"].where(rows["status"] == "ok")).reset_index(drop=True)
 
 
 def points(source: Comparison, rows: pd.DataFrame) -> Iterable[tuple[dict[str, Any], list[dict], list[dict]]]:
-    """Yield each point of one data set with its methods and references, all on the same repeats.
+    """Yield each point of one data set with its methods and references, those of this run on the same repeats.
 
     A point is data set, metric, relation, epsilon, and the source's choices; a method has its name's parts, `delta`,
     `guarantee` and `values`, a number for each repeat, NaN where it failed; a reference `level`, `mean`, `half`, `n`.
@@ -82,10 +83,11 @@ def points(source: Comparison, rows: pd.DataFrame) -> Iterable[tuple[dict[str, A
             # A release that answers everything; where a method has a release of its own for this value, that one.
             everywhere = found.get(tuple(0 if name == free else value for name, value in point.items()), {})
             methods = everywhere | methods
-        common = functools.reduce(np.intersect1d, (method["repeats"] for method in methods.values()))
+        ours = [name for name, method in methods.items() if method["mechanism"] != elsewhere.MECHANISM]
+        common = functools.reduce(np.intersect1d, (methods[name]["repeats"] for name in ours))
         shown = [
-            {**method, "values": method["values"][np.searchsorted(method["repeats"], common)]}
-            for _, method in sorted(methods.items())
+            {**method, "values": method["values"][np.isin(method["repeats"], common) if name in ours else slice(None)]}
+            for name, method in sorted(methods.items())
         ]
         references = []
         for level in source.references:
@@ -165,7 +167,7 @@ def compared(
     best = min(real, key=lambda k: measured[k][0] * (1 if lower else -1), default=None)
     for k, (arm, standing, (mean, half, n)) in enumerate(zip(arms, standings, measured, strict=True)):
         gap, gap_half = math.nan, math.nan
-        if best is not None and k != best:
+        if best is not None and k != best and arm["mechanism"] != elsewhere.MECHANISM:
             gap, gap_half, _ = _interval(arm["values"] - arms[best]["values"])
         name = tuple(arm.get(part, "") for part in (*_ARM, *extra)) + ("",) * (not extra)
         yield {
@@ -200,6 +202,8 @@ def standings(ledger: pd.DataFrame) -> Callable[..., tuple[bool, str, str]]:
     known: dict[tuple, tuple[bool, str, str]] = {}
 
     def standing(arm: dict[str, Any], neighbours: str, paper: str) -> tuple[bool, str, str]:
+        if arm["mechanism"] == elsewhere.MECHANISM:
+            return False, "↗", f"its authors' word, measured elsewhere: {arm['variant']}"
         key = (
             *(arm[name] for name in ("mechanism", "variant", "calibration", "guarantee")),
             arm["delta"] == 0,

@@ -238,7 +238,7 @@ def test_only_the_best_is_called_best(tmp_path):
         row[0]: re.findall(r">([^<]*)</td>", row[1]) for row in re.findall(r'data-mechanism="(\w+)"(.*)</tr>', page)
     }
     assert {name: (own[1], own[3]) for name, own in cells.items()} == {
-        "soft_majority": ("0.1500", "best"), "averaged": ("0.3500", "no repeats in common"),
+        "soft_majority": ("0.1500", "best"), "averaged": ("0.3500", "not paired"),
         "exppw": ("no converged fit", ""),
     }  # fmt: skip
     # Without anybody to lead nobody is compared.

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from dperm_pipeline.figures.looks import DASHED, NONPRIVATE, Look, equals, number, unknown
+from dperm_pipeline.elsewhere import MECHANISM as ELSEWHERE
+from dperm_pipeline.figures.looks import DASHED, DOTTED, NONPRIVATE, Look, equals, number, unknown
 from dperm_pipeline.figures.spec import Column, Facet, Figure, Interval, Level, Panel, Table, encoded, like
 
 LOOKS = {
@@ -21,7 +22,13 @@ LOOKS = {
     "gradient_search": Look("NoisyGradientDescent, private search", "#E69F00", "s"),
     "gradient_free": Look("noisy gradient descent tuned on test rows (not private)", "#000000", "o"),
 }
-# How each of them is called, for the explorer; rows have length one, and a constant.
+# Other people's implementations, by the names under which they were measured.
+OTHERS = {
+    "better-objpert (AMP)": Look("better-objpert (elsewhere)", "#777777", "X"),
+    "double-noise Newton (dp_newton)": Look("double-noise Newton (elsewhere)", "#777777", "*"),
+    "diffprivlib LogisticRegression": Look("diffprivlib (elsewhere)", "#777777", "h"),
+}
+# How each of ours is called, for the explorer; rows have length one, and a constant.
 _BUDGET = "epsilon={epsilon}, delta={delta}"
 _OWN = "neighbours='{neighbours}', clip=True"
 _CALLS = {
@@ -44,7 +51,7 @@ _PROMISE = "promise"
 
 def look(mechanism: str, calibration: str, variant: str, method: str = "") -> Look:
     """Return the look of a method of the explorer."""
-    return LOOKS.get(method) or unknown(mechanism, calibration, variant)
+    return LOOKS.get(method) or OTHERS.get(method) or unknown(mechanism, calibration, variant)
 
 
 def _promised(rows):
@@ -76,19 +83,34 @@ def figure(references: Mapping[str, tuple[str, str]], notes: Sequence[str]) -> F
     """Return the figure: a row of panels for each data set, error over epsilon; `references` by variant."""
     looks = {name: like(one, line=DASHED if name in _DASHED else None) for name, one in LOOKS.items()}
     lines = encoded("method", looks)
+    others = encoded("method", OTHERS, line=DOTTED, hollow=True, more={"lw": 0.9, "ms": 5})
     levels = [
         Level(lambda rows: rows["value"].mean(), label, NONPRIVATE.colour, dashes, {"variant": variant},
               more={"lw": 0.9}, fits=True)
         for variant, (label, dashes) in references.items()
     ]  # fmt: skip
     panel = Panel(
-        tuple(line.but(band=0.15, more={"lw": 0.9, "ms": 3}) for line in lines), "epsilon", "test error", "{}",
+        (*(line.but(band=0.15, more={"lw": 0.9, "ms": 3}) for line in lines), *others), "epsilon", "test error", "{}",
         levels=levels, across=Facet(_PROMISE, _promises, str, others=[""]), statistic="mean",
         title_look={"size": 7, "loc": "left"}, epsilons=True, xticks=_ticks, sharey=True,
     )  # fmt: skip
     # A long name would run into the title of the next panel.
     rows = Facet("dataset", words=lambda name: name.replace("simulated-", "sim. "))
-    return Figure([[panel]], height=(1.6, 1.85), width=8.5, down=rows, prepare=_promised, drawn_only=True, notes=notes)
+    return Figure([[panel]], height=(1.6, 1.85), width=8.5, down=rows, prepare=_promised, drawn_only=True,
+                  notes=lambda rows: [*notes, *_measured_elsewhere(rows)])  # fmt: skip
+
+
+def _measured_elsewhere(rows):
+    """Say of the grey lines, if there are any, whose they are and where they come from."""
+    others = rows[rows["mechanism"] == ELSEWHERE]
+    if others.empty:
+        return []
+    whose = ", ".join(sorted(set(others["variant"])))
+    return [
+        "Grey and dotted, hollow markers: other people's implementations, measured elsewhere: beforehand, in "
+        f"environments of their own, on splits of {others['setting'].iloc[0]} ({whose}; checksums in elsewhere.jsonl). "
+        "Their promises are their authors' word; no verdict reads them."
+    ]
 
 
 EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 5.0)
@@ -101,7 +123,7 @@ def _called(part):
     row = part.iloc[0]
     if row["mechanism"] == "nonprivate":
         return _REFERENCES[row["variant"]]
-    return LOOKS[row["method"]].label
+    return (LOOKS | OTHERS)[row["method"]].label
 
 
 def table() -> Table:

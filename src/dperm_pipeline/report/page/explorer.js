@@ -134,7 +134,7 @@ function tableRow(line, k, best) {
     row.id = `explorer-row-${k + 1}`;
     Object.assign(row.dataset, { mechanism: line.arm.mechanism, variant: line.arm.variant, calibration: line.arm.calibration, delta: line.arm.armDelta, real: line.standing.real });
     const { mean, low, high } = line.gaps;
-    const gap = line === best ? "best" : mean === null ? (best && line.mean !== null ? "no repeats in common" : "") : `${!metric().log && mean > 0 ? "+" : ""}${measured(mean, 3)} ${interval(low, high, 3)}`;
+    const gap = line === best ? "best" : mean === null ? (best && line.mean !== null ? "not paired" : "") : `${!metric().log && mean > 0 ? "+" : ""}${measured(mean, 3)} ${interval(low, high, 3)}`;
     row.append(cell(`${line.standing.mark} ${line.standing.words}`, "guarantee"));
     row.append(cell(line.mean === null ? (line.failed ? "no converged fit" : "no value here") : measured(line.mean), label, line.mean), cell(interval(line.low, line.high), "95 % interval"));
     row.append(cell(gap, metric().log ? "times the best" : "against the best", mean));
