@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import together
 
 from dperm_pipeline import claims
 from dperm_pipeline.claims import answers, select
@@ -52,7 +53,7 @@ def test_every_claim_has_one_answer_above_its_tests(paper):
     assert sorted(shown) == sorted(tested)
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@together.over("paper", PAPERS)
 def test_prose_has_the_numbers_of_the_table(paper):
     page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
     measured, name = {}, ""

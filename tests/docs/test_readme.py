@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import together
 
 from dperm.errors import CorruptFile
 from dperm_pipeline import claims
@@ -209,8 +210,8 @@ def test_assets_of_a_run_and_the_page_of_the_assets(scripts, run, tmp_path):
     assert read["measured"].equals(pq.read_table(run / "claims.parquet").to_pandas()["measured"])
 
 
-@pytest.mark.parametrize(
-    ("entry", "more"),
+@together.over(
+    "entry, more",
     [
         ({"files": {"a": {}}, "sources": []}, " mirror=FOLDER"),
         ({"files": {"a": {}}, "sources": ["https://a"]}, ""),

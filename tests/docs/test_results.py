@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import together
 from fake_rows import rows as fake_rows
 from results_page import PAGE, described, own_columns, section
 
@@ -29,8 +30,8 @@ KEYS = ("paper", "mechanism", "variant", "calibration", "neighbours", "epsilon",
 QUERIES = re.findall(r"\*\*([^*\n]+)\*\*.*?```python\n(.*?)```\n```sql\n(.*?)```", section("Queries"), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("name", "schema"),
+@together.over(
+    "name, schema",
     [
         ("rows.parquet", tables.SCHEMA),
         ("claims.parquet", claims.SCHEMA),

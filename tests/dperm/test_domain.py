@@ -63,7 +63,7 @@ def test_equal_shares_spend_the_whole(epsilon, delta, parts):
     assert sum(share.delta for share in shares) == pytest.approx(delta, rel=1e-12)
 
 
-@pytest.mark.parametrize("fraction", [0, -0.5, 1.0000001, 2, math.nan, math.inf, "0.5", None, True])
+@together.over("fraction", [0, -0.5, 1.0000001, 2, math.nan, math.inf, "0.5", None, True])
 def test_a_share_is_never_more_than_the_whole_nor_nothing(fraction):
     with pytest.raises(InvalidBudget, match="fraction="):
         Budget(1.0).share(fraction)
@@ -102,8 +102,8 @@ def test_a_number_is_taken_if_and_only_if_it_is_in_the_range(value, ends):
             number("key", value, -1, 2, ends=ends)
 
 
-@pytest.mark.parametrize("ends", ["()", "[)", "(]", "[]"])
-@pytest.mark.parametrize("value", [-1, 2])
+@together.over("ends", ["()", "[)", "(]", "[]"])
+@together.over("value", [-1, 2])
 def test_the_ends_of_a_range_are_as_written(value, ends):
     allowed = ends[0] == "[" if value == -1 else ends[1] == "]"
     if allowed:
@@ -120,7 +120,7 @@ def test_what_is_no_number_is_refused_as_it_was_written_with_the_remedy(value):
     assert str(caught.value) == f"key={value!r} must be a number in (0, 10); take 3"
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400), math.nan, Fraction(10**400)])
+@together.over("value", [10**400, -(10**400), math.nan, Fraction(10**400)])
 def test_numbers_that_no_double_holds_are_outside_every_range(value):
     with pytest.raises(ValueError, match=r"key=(-?inf|nan) must be a number in"):
         number("key", value, -math.inf, math.inf)
@@ -152,8 +152,8 @@ def test_a_statement_cannot_be_edited():
         statement.epsilon = 0.1
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
+@together.over(
+    "key, value",
     [
         ("neighbours", "add-remove"),
         ("neighbours", None),
@@ -170,8 +170,8 @@ def test_a_statement_in_other_words_is_refused(key, value):
         PrivacyStatement(**(STATEMENT | {key: value}))
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
+@together.over(
+    "changed, words",
     [
         ({"covers": ()}, r"covers=\(\) must name what is promised"),
         ({"covers": "coef_"}, "covers='coef_' must name"),
@@ -258,7 +258,7 @@ def test_more_than_rounding_is_an_error_that_tells_the_remedy_and_no_data():
     assert not any(digits in message for digits in ("0.12", "987", "654", "1.00"))
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@together.over("bad", [math.nan, math.inf, -math.inf])
 def test_nan_and_infinity_are_refused_or_make_the_zero_row(bad):
     X = np.array([[0.0, bad], [0.1, 0.2]])
     with pytest.raises(DomainViolation, match=r"X has rows with NaN or infinity.*clip=True, which puts zero rows"):

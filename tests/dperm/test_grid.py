@@ -283,7 +283,7 @@ def test_bits_of_a_generator_have_their_law(x):
         assert stats.binomtest(hits, 4000, float(exact(number(x)))).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("value", [0.1, True, "1"])
+@together.over("value", [0.1, True, "1"])
 def test_bits_take_fractions_alone(value):
     for function in (grid.logistic_bit, grid.laplace_sign, lambda x: grid.exponential(x, 64)):
         with pytest.raises(ValueError, match="a double is not the number that it shows"):

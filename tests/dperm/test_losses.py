@@ -290,8 +290,8 @@ def test_a_kink_has_no_lambda_and_the_message_names_the_smooth_loss(name, instea
     assert losses.make(name).gradient_bound(Domain(3.0)) == 3.0
 
 
-@pytest.mark.parametrize(
-    ("name", "domain"),
+@together.over(
+    "name, domain",
     [
         ("squared", Domain(1.0)),
         ("squared", Domain(1.0, y_bound=1.0)),
@@ -326,7 +326,7 @@ def test_make_knows_every_loss_by_its_name_and_passes_parameters_on():
     assert losses.make("huber", knee=0.3).gradient_bound(Domain(1.0)) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("name", [None, 3, ["huber"], {}])
+@together.over("name", [None, 3, ["huber"], {}])
 def test_make_refuses_what_is_no_name(name):
     with pytest.raises(ValueError, match=rf"loss={re.escape(repr(name))} is not one of absolute, capped_logistic,"):
         losses.make(name)

@@ -62,7 +62,7 @@ def test_a_scale_that_is_none_is_refused_and_shown(law, scale):
         law(scale)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@together.over("law", LAWS)
 def test_a_scale_cannot_be_changed_after_it_was_checked(law):
     noise = law(1.0)
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,21 +107,19 @@ def test_a_numpy_root_counts_as_pythons():
     assert first(np.int64(5), "a") == first(5, "a")
 
 
-@pytest.mark.parametrize(
-    "name", [np.float32(0.1), np.bool_(True), None, b"a", ("a",), ["a"], {"a": 1}, 1j, np.array([1])]
-)
+@together.over("name", [np.float32(0.1), np.bool_(True), None, b"a", ("a",), ["a"], {"a": 1}, 1j, np.array([1])])
 def test_names_of_other_types_are_refused_with_the_remedy(name):
     with pytest.raises(TypeError, match=r"stream name .* give a str, an int or a float"):
         seeds.generator(1, "a", name)
 
 
-@pytest.mark.parametrize("name", [float("nan"), float("inf"), np.float64("nan")])
+@together.over("name", [float("nan"), float("inf"), np.float64("nan")])
 def test_names_that_are_not_finite_are_refused(name):
     with pytest.raises(ValueError, match="not finite"):
         seeds.generator(1, name)
 
 
-@pytest.mark.parametrize("root", [1.0, "1", None, True])
+@together.over("root", [1.0, "1", None, True])
 def test_a_root_that_is_not_an_integer_is_refused(root):
     with pytest.raises(TypeError, match="seed root="):
         seeds.generator(root, "a")

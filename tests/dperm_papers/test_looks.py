@@ -1,6 +1,6 @@
 """The looks of the papers' methods: whoever reads one figure reads the others, in any colour vision."""
 
-import pytest
+import together
 
 from dperm_papers.dwork2018.shared import drawing_looks as dwork2018
 from dperm_papers.jain2013.shared import drawing_looks as jain2013
@@ -16,7 +16,7 @@ TOGETHER = [
 PREDICTIONS = {"soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw"}
 
 
-@pytest.mark.parametrize(("paper", "names"), TOGETHER, ids=lambda given: min(given) if isinstance(given, set) else "")
+@together.over("paper, names", TOGETHER)
 def test_methods_of_a_figure_differ_in_colour_for_any_colour_vision_and_in_marker(paper, names):
     """Luminance separates any two methods by 0.02 or hue does by construction (Okabe & Ito); markers always do."""
     looks = [look for (mechanism, *rest), look in paper.METHODS.items() if mechanism in names and len(rest) == 1]

@@ -5,6 +5,7 @@ import logging
 from types import SimpleNamespace
 
 import pytest
+import together
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
@@ -60,8 +61,8 @@ def test_a_failure_is_counted_and_is_not_done(clock):
     assert now.ended() == "0 of 2 jobs done, 1 failed, in 6 min"
 
 
-@pytest.mark.parametrize(
-    ("reason", "words"),
+@together.over(
+    "reason, words",
     [
         ("Missing output files: a; Input files updated by another job: b", "no result yet"),
         ("Input files updated by another job: b", "what it reads is made anew"),

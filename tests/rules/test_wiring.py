@@ -133,7 +133,7 @@ def test_all_reaches_every_rule(everything):
     assert {kind(job.rule) for job in everything} == {*map(kind, TARGETS), "all"} - APART
 
 
-@pytest.mark.parametrize("paper", sorted(PAPERS))
+@together.over("paper", sorted(PAPERS))
 def test_the_target_of_a_paper(planned, paper):
     jobs = needed(planned, paper)
     assert {kind(job.rule) for job in jobs} == {paper, *BEFORE_ROWS, "collect_rows", "draw"}

@@ -5,7 +5,6 @@ import fnmatch
 import re
 from pathlib import Path
 
-import pytest
 import together
 
 ROOT = Path(__file__).parents[2]
@@ -176,7 +175,7 @@ def test_the_reader_of_trees_sees(source, what):
     assert what in [word for _, word in found(source)]
 
 
-@pytest.mark.parametrize(
+@together.over(
     "source",
     [
         "re.compile(text)",

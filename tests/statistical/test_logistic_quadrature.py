@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
@@ -202,7 +203,7 @@ def worst_delta(epsilon, share, sigma):
     return max(line_delta(replace(pair, pull=pull * sigma), sigma) for pull in np.linspace(-5, 5, 21))
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-4), (5.0, 1e-2)])
+@together.over("epsilon, delta", [(0.1, 1e-6), (1.0, 1e-4), (5.0, 1e-2)])
 def test_the_theorem_is_all_but_attained_where_the_determinant_is_free(epsilon, delta):
     """R^2/Delta <= epsilon: a row that is pulled at with full force needs every bit of the noise."""
     pair = Pair((), ((1.0,),), 0.2 * epsilon, epsilon)
@@ -274,8 +275,8 @@ def test_no_log_ratio_exceeds_epsilon_with_gamma_noise(neighbours, p, data, seed
     assert np.abs(log_ratio(pair, scale, theta)).max() <= pair.epsilon * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@together.over("share", [0.1, 0.5, 0.9])
+@together.over("epsilon", [0.1, 1.0, 5.0])
 def test_gamma_noise_under_add_remove_is_all_but_attained_on_the_line(epsilon, share):
     """A pull holds b far out on the other side, where the new row has any slope that one likes."""
     leverage = 4 * math.expm1(share * epsilon)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import together
 from scipy import special
 
 from dperm import losses
@@ -154,7 +155,7 @@ def test_no_line_design_exceeds_the_bound_in_a_thousand(neighbours):
     assert check_line_designs(2, 1000, neighbours) > 0.5
 
 
-@pytest.mark.parametrize(("epsilon", "a"), [(1.0, 0.3), (0.2, 0.2), (5.0, 1.0)])
+@together.over("epsilon, a", [(1.0, 0.3), (0.2, 0.2), (5.0, 1.0)])
 def test_huber_attains_the_factor_two_of_the_removing_direction(epsilon, a):
     """One Huber record whose parabola ends before the tails begin: l' is -knee in one tail and +knee in the other."""
     begin = epsilon / a - a / 2
@@ -165,7 +166,7 @@ def test_huber_attains_the_factor_two_of_the_removing_direction(epsilon, a):
     assert removing == pytest.approx(bound, rel=1e-5)
 
 
-@pytest.mark.parametrize(("epsilon", "a", "need"), [(480.0, 30.0, 1.6), (70.0, 10.0, 1.3), (12.0, 4.0, 1.05)])
+@together.over("epsilon, a, need", [(480.0, 30.0, 1.6), (70.0, 10.0, 1.3), (12.0, 4.0, 1.05)])
 def test_the_maximum_in_the_any_sign_bound_is_needed(epsilon, a, need):
     """Here the true delta is above H_{e1}(a): with H instead of 2 H in the maximum the theorem would be false."""
     begin = epsilon / a - a / 2

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
+import together
 
 import dperm
 
@@ -142,8 +142,8 @@ def test_no_file_is_about_too_much():
     assert [str(path) for path in every if len(path.read_text(encoding="utf-8").splitlines()) > 400] == []
 
 
-@pytest.mark.parametrize(
-    ("module", "source"),
+@together.over(
+    "module, source",
     [
         ("dperm.mechanisms.objective", "def f():\n    from dperm_pipeline import tables"),
         ("dperm.loss", "from dperm import accounting"),

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import chances
 import pytest
+import together
 
 ROOT = Path(__file__).parents[2]
 CONFTEST = ROOT / "tests/conftest.py"
@@ -172,8 +173,8 @@ def test_what_has_no_seed_is_the_same_in_any_order_or_declares_a_chance(tmp_path
     assert "1 failed, 3 passed" in said[0] and "draws OpenDP's noise, which no seed fixes" in said[0]
 
 
-@pytest.mark.parametrize(
-    ("declared", "words"),
+@together.over(
+    "declared, words",
     [([2e-6], "oftener than 1e-06: test_0"), ([-1], "oftener"), ([9e-7] * 120, "chance: all tests together")],
 )
 def test_a_suite_that_fails_by_itself_too_often_is_refused(declared, words):

@@ -5,7 +5,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
+import together
 
 TESTS = Path(__file__).parents[1]
 OURS = ("dperm", "dperm_pipeline", "dperm_papers")
@@ -72,7 +72,7 @@ def test_no_test_uses_a_private_name_of_ours():
     assert found == []
 
 
-@pytest.mark.parametrize(
+@together.over(
     "source",
     [
         "from dperm.losses import _make",

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import together
 import yte
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,7 @@ def test_a_cluster_loses_none_of_the_default_entries():
         assert profile(name)["latency-wait"] > profile("default")["latency-wait"]
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@together.over("name", PROFILES)
 def test_every_entry_is_explained(name):
     lines = _text(name).splitlines()
     taken_over = re.compile(r'^([a-z-]+): \?slurm\["\1"\]$')

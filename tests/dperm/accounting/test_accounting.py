@@ -72,7 +72,7 @@ def test_curve_broadcasts_and_takes_both_ends():
     assert grid[1, 1] == gaussian.hockey_stick(1.0, 0.5)
 
 
-@pytest.mark.parametrize(("epsilon", "a"), [(math.nan, 1.0), (math.inf, 1.0), (1.0, -0.1), (1.0, math.nan)])
+@together.over("epsilon, a", [(math.nan, 1.0), (math.inf, 1.0), (1.0, -0.1), (1.0, math.nan)])
 def test_curve_refuses_what_is_no_number(epsilon, a):
     with pytest.raises(ValueError, match="must be"):
         gaussian.hockey_stick(np.array([1.0, epsilon]), np.array([1.0, a]))
@@ -84,7 +84,7 @@ def test_gaussian_ratio_is_safe_in_exact_arithmetic_and_not_wasteful(epsilon, de
     assert exact_hockey_stick(epsilon, a) <= delta < exact_hockey_stick(epsilon, a * (1 + 1e-8))
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (1.0, 1e-2), (8.0, 1e-10)])
+@together.over("epsilon, delta", [(0.1, 1e-6), (1.0, 1e-6), (1.0, 1e-2), (8.0, 1e-10)])
 def test_gaussian_ratio_against_dp_accounting(epsilon, delta):
     assert 1 / gaussian.gaussian_ratio(epsilon, delta) == pytest.approx(get_sigma_gaussian(epsilon, delta), rel=1e-4)
 
@@ -97,13 +97,13 @@ def test_gaussian_ratio_at_extreme_budgets(epsilon, delta):
     assert gaussian.hockey_stick(epsilon, a) <= delta < gaussian.hockey_stick(epsilon, a * (1 + 1e-6))
 
 
-@pytest.mark.parametrize("delta", [0, 1e-301, 1.0, -0.1, math.nan])
+@together.over("delta", [0, 1e-301, 1.0, -0.1, math.nan])
 def test_gaussian_ratio_refuses_deltas_that_gaussian_noise_cannot_meet(delta):
     with pytest.raises(InvalidBudget, match=r"delta=.*spherical Laplace"):
         gaussian.gaussian_ratio(1.0, delta)
 
 
-@pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan])
+@together.over("epsilon", [-1.0, math.inf, math.nan])
 def test_gaussian_ratio_refuses_impossible_epsilon(epsilon):
     with pytest.raises(InvalidBudget, match="epsilon="):
         gaussian.gaussian_ratio(epsilon, 1e-6)
@@ -233,8 +233,8 @@ def test_delta_is_trivial_and_ratio_refuses_where_the_log_determinant_exceeds_ep
     assert objective.objective_ratio(delta=1e-6, **(fixed | {"log_det": log_det})) > 0
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
+@together.over(
+    "change, words",
     [
         ({"epsilon": 0.0}, "epsilon=0.0"),
         ({"epsilon": math.inf}, "epsilon=inf"),
@@ -254,7 +254,7 @@ def test_objective_functions_refuse_impossible_arguments(change, words):
         objective.gamma_scale(1.0, **fixed)
 
 
-@pytest.mark.parametrize("a", [math.nan, math.inf, -1.0])
+@together.over("a", [math.nan, math.inf, -1.0])
 def test_objective_delta_refuses_a_ratio_that_is_none(a):
     with pytest.raises(ValueError, match="a="):
         objective.objective_delta(a, epsilon=1.0, log_det=0.1, one_sided=True, neighbours="add_remove")
@@ -290,7 +290,7 @@ def test_gamma_scale_names_the_remedy_when_the_curvature_costs_all_of_epsilon():
         objective.gamma_scale(1.0, epsilon=800.0, log_det=900.0, neighbours="add_remove")
 
 
-@pytest.mark.parametrize(("scale", "zeta"), [(0.0, 1.0), (1.0, 0.0), (math.inf, 1.0), (1.0, math.nan), (-1.0, 1.0)])
+@together.over("scale, zeta", [(0.0, 1.0), (1.0, 0.0), (math.inf, 1.0), (1.0, math.nan), (-1.0, 1.0)])
 def test_gamma_epsilon_refuses_scales_that_are_none(scale, zeta):
     with pytest.raises(ValueError, match="must be a finite number above 0"):
         objective.gamma_epsilon(scale, zeta, log_det=0.0, neighbours="replace")

@@ -98,8 +98,8 @@ def test_a_gaussian_of_that_rho_is_within_the_budget(epsilon, delta):
     assert composition.gaussian_answer(math.sqrt(2 * rho), 1.0) == pytest.approx(rho)
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
-@pytest.mark.parametrize("order", [1.01, 2.0, 9.0])
+@together.over("epsilon", [0.05, 0.5, 2.0])
+@together.over("order", [1.01, 2.0, 9.0])
 def test_rho_of_a_pure_and_of_a_bounded_range_release(epsilon, order):
     def renyi(p, q):
         return math.log(sum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))) / (order - 1)
@@ -151,7 +151,7 @@ def test_no_round_costs_more_and_one_costs_as_much(lam, e):
     assert max(attained) == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
+@together.over("lam", [0.1, 1.0, 10.0])
 def test_a_yes_of_small_epsilon_costs_as_much_as_two_releases(lam):
     # A pure release has lambda times its divergence at most lambda (lambda + 1) e^2/2.
     assert rounds.yes_cost(lam, 1e-5) == pytest.approx(lam * (lam + 1) * 1e-10, rel=1e-3)
@@ -173,7 +173,7 @@ def test_what_rounds_may_spend_is_the_most_they_may(epsilon, delta, count, share
     assert each <= math.sqrt(2 * composition.zcdp_rho(epsilon, delta) / count)
 
 
-@pytest.mark.parametrize(("distance", "threshold"), [(0.0, 1.0), (2.0, 2.0), (3.0, 1.0), (1.0, 6.0)])
+@together.over("distance, threshold", [(0.0, 1.0), (2.0, 2.0), (3.0, 1.0), (1.0, 6.0)])
 def test_every_transcript_of_a_short_run_stays_within_its_delta(distance, threshold):
     e, B, T, epsilon = 0.3, 2, 9, 1.2
 
@@ -195,8 +195,8 @@ def test_every_transcript_of_a_short_run_stays_within_its_delta(distance, thresh
         assert 0 <= np.maximum(0, first - math.exp(epsilon) * second).sum() <= covered
 
 
-@pytest.mark.parametrize(
-    ("call", "word"),
+@together.over(
+    "call, word",
     [
         (lambda: composition.inverted(0.0, 1e-6, 3), "epsilon"),
         (lambda: composition.inverted(1.0, 0.0, 3), "delta"),
@@ -211,7 +211,7 @@ def test_bad_budgets_are_named(call, word):
         call()
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None])
+@together.over("k", [0, -1, 1.5, True, "3", None])
 def test_bad_counts_are_named(k):
     with pytest.raises(ValueError, match="k="):
         composition.inverted(1.0, 1e-6, k)

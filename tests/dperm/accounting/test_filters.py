@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+import together
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given, settings
@@ -153,8 +154,8 @@ def test_more_answers_never_cost_less(wide):
         assert all(a < b for a, b in itertools.pairwise(totals))
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
+@together.over(
+    "call, words",
     [
         (lambda: filters.each(1.0, 0.0, 10, accountant="zcdp"), "delta=0 allows accountant='basic' alone"),
         (lambda: filters.each(1.0, 1e-6, 10, accountant="bounded_range"), "needs answers of bounded range"),

@@ -315,8 +315,8 @@ def test_the_leverage_found_covers_the_rounding_of_delta(a, epsilon, neighbours)
 # What is refused
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
+@together.over(
+    "change, words",
     [
         ({"epsilon": 0.0}, "epsilon=0.0"),
         ({"epsilon": math.inf}, "epsilon=inf"),
@@ -338,7 +338,7 @@ def test_impossible_arguments_are_refused(change, words):
         logistic.logistic_gamma_scale(1.0, **fixed)
 
 
-@pytest.mark.parametrize("a", [math.nan, math.inf, -1.0])
+@together.over("a", [math.nan, math.inf, -1.0])
 def test_ratios_that_are_none_are_refused(a):
     with pytest.raises(ValueError, match="a="):
         logistic.logistic_delta(a, epsilon=1.0, leverage=0.1, neighbours="add_remove")
@@ -348,7 +348,7 @@ def test_ratios_that_are_none_are_refused(a):
         logistic.logistic_gamma_epsilon(a, 1.0, leverage=0.1, neighbours="add_remove")
 
 
-@pytest.mark.parametrize("delta", [-0.1, 1.0, math.nan])
+@together.over("delta", [-0.1, 1.0, math.nan])
 def test_deltas_that_are_none_are_refused(delta):
     with pytest.raises(InvalidBudget, match="delta="):
         logistic.logistic_leverage(0.1, epsilon=1.0, delta=delta, neighbours="add_remove")

@@ -132,14 +132,14 @@ def test_an_infinite_claim_is_never_refuted():
     assert bounds.p_value(Counts(100, 100, 0, 100), epsilon=math.inf, delta=1e-6, model="gaussian") == 1
 
 
-@pytest.mark.parametrize("values", [(-1, 10, 0, 10), (11, 10, 0, 10), (0, 0, 0, 10), (1, 10, 12, 10)])
+@together.over("values", [(-1, 10, 0, 10), (11, 10, 0, 10), (0, 0, 0, 10), (1, 10, 12, 10)])
 def test_impossible_counts_are_refused(values):
     with pytest.raises(ValueError, match=r"hits=.*must be between 0 and the draws"):
         Counts(*values)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
+@together.over(
+    "arguments, words",
     [
         ({"delta": 1.0, "confidence": 0.95}, "delta=1.0"),
         ({"delta": 0.0, "confidence": 1.0}, "confidence=1.0"),

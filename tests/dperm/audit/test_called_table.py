@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import together
 
 import dperm
 from dperm.audit.called import cases, sparse, supports, threads
@@ -164,7 +165,7 @@ WORDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("argument", WORDS)
+@together.over("argument", WORDS)
 def test_regularizers_and_sets_are_called(argument):
     mechanism, values = WORDS[argument]
     row = {"epsilon": 1.0, "delta": 1e-6, "neighbours": "replace", "calibration": "tight"}

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, stats
 
 from dperm import noise
@@ -171,8 +172,8 @@ def test_the_seed_decides_what_is_drawn():
     assert first[0]["exact_bound"] == other[0]["exact_bound"]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "variant", "delta"),
+@together.over(
+    "mechanism, variant, delta",
     [("cms11", "gamma", 0.0), ("gradient", "gaussian", 0.0), ("approximate_minima", "gamma", 0.0)],
 )
 def test_a_variant_that_is_none_is_refused(mechanism, variant, delta):

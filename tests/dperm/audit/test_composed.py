@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import stats
 
 from dperm import noise
@@ -164,7 +165,7 @@ def test_half_of_the_noise_in_the_code_is_seen(monkeypatch):
     assert before["exact_bound"] == after["exact_bound"]
 
 
-@pytest.mark.parametrize(("variant", "delta"), [("exp_mech", 0.0), ("exp_mech_gamma", 1e-6), ("gaussian", 1e-6)])
+@together.over("variant, delta", [("exp_mech", 0.0), ("exp_mech_gamma", 1e-6), ("gaussian", 1e-6)])
 def test_a_variant_that_is_none_is_refused(variant, delta):
     with pytest.raises(ConfigError, match=f"variant '{variant}'"):
         attacked(variant, delta=delta)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, optimize, stats
 
 from dperm import losses, noise
@@ -277,7 +278,7 @@ def test_a_ridge_that_the_code_credits_twice_is_seen(monkeypatch, neighbours):
     assert linear.run(job("edge", row))[0]["white_box_p"] < 1e-4
 
 
-@pytest.mark.parametrize("variant", ["gamma_cone", "gaussian_lasso", "lasso_gamma"])
+@together.over("variant", ["gamma_cone", "gaussian_lasso", "lasso_gamma"])
 def test_a_variant_that_is_none_is_refused(variant):
     with pytest.raises(ConfigError, match="variant"):
         linear.run(job("edge", {"variant": variant}))

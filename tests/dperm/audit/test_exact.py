@@ -105,8 +105,8 @@ def test_inputs_may_be_arrays():
     assert audit.epsilon == pytest.approx(math.log(2))
 
 
-@pytest.mark.parametrize(
-    ("law", "message"),
+@together.over(
+    "law, message",
     [
         (lambda v: [0.5, 0.6], "is no law"),
         (lambda v: [1.5, -0.5], "is no law"),
@@ -167,8 +167,8 @@ def test_every_pair_of_neighbours_comes_once(letters, size, relation, ordered):
         assert all(len(neighbour) == len(data) + 1 for data, neighbour in pairs)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
+@together.over(
+    "arguments, message",
     [(("aa", 2, "replace"), "twice"), (("ab", 0, "replace"), "size=0"), (("ab", 2, "replaced"), "'replaced'")],
 )
 def test_a_wrong_domain_is_refused(arguments, message):

@@ -318,8 +318,8 @@ def test_targets_without_a_distribution_function_are_refused():
         line.lower_bound(Target(draw=None), 0.0, 1.0, delta=0.0)
 
 
-@pytest.mark.parametrize(
-    ("cdf", "message"),
+@together.over(
+    "cdf, message",
     [
         (lambda x, d: x, "outside"),
         (lambda x, d: np.full(len(x), np.nan), "outside"),
@@ -332,8 +332,8 @@ def test_what_is_no_distribution_function_is_refused(cdf, message):
         line.lower_bound(Target(draw=None, cdf=cdf), 0.0, 1.0, delta=0.0)
 
 
-@pytest.mark.parametrize(
-    ("cdf", "sf", "message"),
+@together.over(
+    "cdf, sf, message",
     [
         (special.ndtr, lambda x: special.ndtr(-x / 2), r"cdf \+ sf is not 1"),
         (special.ndtr, special.ndtr, r"cdf \+ sf is not 1"),

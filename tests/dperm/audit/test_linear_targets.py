@@ -182,8 +182,8 @@ def test_unconverged_draws_are_an_error(monkeypatch):
         target(records(2), 5, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    ("data", "error", "message"),
+@together.over(
+    "data, error, message",
     [
         ((np.array([[2.0]]), np.array([1.0])), DomainViolation, "longer than x_norm"),
         ((np.array([[1.0]]), np.array([0.5])), DomainViolation, "not -1 or 1"),
@@ -191,7 +191,7 @@ def test_unconverged_draws_are_an_error(monkeypatch):
         ((np.ones((2, 1)), np.ones(3)), ValueError, "shapes"),
     ],
 )
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@together.over("mechanism", MECHANISMS)
 def test_data_outside_the_domain_are_refused(mechanism, data, error, message):
     with pytest.raises(error, match=message):
         make(mechanism)(data, 3, np.random.default_rng(0))

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, optimize, special, stats
 
 from dperm.audit import bounds, columns, napp, white_box
@@ -365,8 +366,8 @@ def test_recycled_signs_are_told_by_draws(variant, monkeypatch):
     assert row["guarantee"] == "none"
 
 
-@pytest.mark.parametrize(
-    ("calibration", "row"),
+@together.over(
+    "calibration, row",
     [
         ("paper", {"variant": "gamma"}),
         ("tight", {"variant": "vs-moor"}),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 
 from dperm.audit import floating
 from dperm.audit.events import Event
@@ -189,8 +190,8 @@ def test_a_gaussian_trade_off_is_labelled():
     assert attack(laplace(1.0)).mu is None
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
+@together.over(
+    "options, words",
     [
         ({"draws": 99}, "draws=99 must be a whole number, at least 100"),
         ({"draws": 1e4}, "draws=10000.0"),
@@ -207,8 +208,8 @@ def test_bad_arguments_are_named(options, words):
         attack(laplace(1.0), **options)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "words"),
+@together.over(
+    "mechanism, words",
     [
         (lambda data, repeats, rng: rng.laplace(size=repeats + 1), r"shape \(4,\d+|gave the shape"),
         (lambda data, repeats, rng: rng.laplace(size=(repeats, 2, 2)), "gave the shape"),

@@ -3,6 +3,7 @@
 import classics
 import numpy as np
 import pytest
+import together
 
 from dperm import audit
 from dperm.audit import search
@@ -73,8 +74,8 @@ def test_answers_move_by_their_sensitivity_at_most(space, relation):
     assert ways == ({False, True} if relation == "replace" and space.count > 1 else {False})
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
+@together.over(
+    "options, words",
     [
         ({"features": 2}, "X has no bounds"),
         ({"features": 2, "box": (0, 1), "norm": 1}, "or two"),

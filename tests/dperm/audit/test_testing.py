@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import together
 
 from dperm import audit
 
@@ -112,11 +113,15 @@ def test_a_test_that_could_not_fail_is_refused():
         audit.assert_private(laplace(1e-9), 0.0, 1.0, 9.0, draws=int(least / 1.03))
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"epsilon": 0}, "epsilon=0"), ({"delta": 1}, "delta=1"), ({"false_alarms": 0}, "false_alarms=0"),
-     ({"draws": 9}, "draws=9 must be a whole number")],
-)  # fmt: skip
+@together.over(
+    "options, words",
+    [
+        ({"epsilon": 0}, "epsilon=0"),
+        ({"delta": 1}, "delta=1"),
+        ({"false_alarms": 0}, "false_alarms=0"),
+        ({"draws": 9}, "draws=9 must be a whole number"),
+    ],
+)
 def test_mistakes_are_named(options, words):
     with pytest.raises(ValueError, match=words):
         audit.assert_private(laplace(1.0), 0.0, 1.0, **{"epsilon": 1.0, **options})

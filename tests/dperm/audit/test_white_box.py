@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import stats
 
 from dperm.audit.white_box import noise_test
@@ -184,8 +185,8 @@ def test_numbers_may_come_flat():
     assert noise_test(b, Laplace(1.0)) == noise_test(b[:, None], Laplace(1.0))
 
 
-@pytest.mark.parametrize(
-    ("noise", "law", "message"),
+@together.over(
+    "noise, law, message",
     [
         (np.ones((1, 2)), Gaussian(1.0), "at least 2 rows"),
         (np.ones((2, 2, 2)), Gaussian(1.0), "at least 2 rows"),

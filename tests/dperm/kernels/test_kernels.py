@@ -178,8 +178,8 @@ def test_monomials_say_how_much_memory_they_want():
         kernels.monomials(sparse.csr_array((1, 2**31)), 3)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
+@together.over(
+    "make, message",
     [
         (lambda: kernels.linear(0), "x_norm"),
         (lambda: kernels.polynomial(1.0, 0), "degree=0"),

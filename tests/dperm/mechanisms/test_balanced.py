@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import together
 from scipy import optimize, stats
 
 from dperm import ObjectivePerturbation, losses
@@ -145,7 +146,7 @@ def test_where_a_number_is_public_it_costs_nothing(neighbours, guess):
     np.testing.assert_array_equal(model.coef_, asked.coef_)
 
 
-@pytest.mark.parametrize("guess", [0, math.nan, math.inf, "many"])
+@together.over("guess", [0, math.nan, math.inf, "many"])
 def test_a_guess_that_is_no_number_of_records_is_refused(guess):
     with pytest.raises(ValueError, match="n_public="):
         ObjectivePerturbation(classes=(0, 1), n_public=guess).fit(*data())

@@ -156,7 +156,7 @@ def test_a_preconditioned_step_multiplies_each_class_by_the_same_matrix():
         np.testing.assert_allclose(moved[r].reshape(CLASSES, 3), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("label", [-1.0, 4.0, 0.5, math.nan])
+@together.over("label", [-1.0, 4.0, 0.5, math.nan])
 def test_what_is_no_class_is_refused(label):
     with pytest.raises(DomainViolation, match=r"classes 0 \.\. 3 alone"):
         LOSS.targets_of(np.array([0.0, label]), DOMAIN)

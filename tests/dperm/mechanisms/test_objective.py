@@ -128,7 +128,7 @@ def test_too_little_curvature_is_refused_with_the_remedy(delta):
         )
 
 
-@pytest.mark.parametrize("curvature", [0.0, -1.0, math.inf, math.nan])
+@together.over("curvature", [0.0, -1.0, math.inf, math.nan])
 def test_impossible_curvature_is_refused(curvature):
     with pytest.raises(InvalidBudget, match="curvature"):
         objective.calibrate(
@@ -136,7 +136,7 @@ def test_impossible_curvature_is_refused(curvature):
         )
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared", "absolute"])
+@together.over("loss", ["hinge", "squared", "absolute"])
 def test_losses_without_the_needed_bounds_are_refused(loss):
     X, y = design()
     with pytest.raises(DomainViolation, match=loss):

@@ -187,8 +187,8 @@ def test_the_estimator_takes_regularizers_and_sets():
     np.testing.assert_array_equal(clipped.coef_, by_hand.coef_)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@together.over(
+    "given, message",
     [
         ({"l1": -1.0}, r"l1=-1.* the weight of a norm; 0 leaves it out"),
         ({"radius": 0.0}, r"radius=0.* radius of the feasible ball"),

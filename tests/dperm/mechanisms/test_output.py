@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 
 from dperm import OutputPerturbation, losses, noise
 from dperm.accounting import gaussian
@@ -45,8 +46,8 @@ def test_the_sensitivity_is_attained(neighbours, one, other):
     assert law.guarantee == "proved"
 
 
-@pytest.mark.parametrize(("neighbours", "factor"), [("add_remove", 1), ("replace", 2)])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@together.over("neighbours, factor", [("add_remove", 1), ("replace", 2)])
+@together.over("delta", [0.0, 1e-6])
 def test_noise_covers_sensitivity_and_solver_slack(neighbours, factor, delta):
     """On no data the minimiser is 0, so what comes out is the noise: mean norm against the law for S + 2 tau."""
     p, tolerance, zeta, curvature = 5, 0.05, 1.0, 3.0
@@ -87,7 +88,7 @@ def test_released_point_is_minimiser_plus_noise():
     assert (released.certificate <= 1e-6 * 2.0 / 3.0).all()
 
 
-@pytest.mark.parametrize("curvature", [0.0, -1.0, math.inf, math.nan])
+@together.over("curvature", [0.0, -1.0, math.inf, math.nan])
 def test_impossible_curvature_is_refused(curvature):
     with pytest.raises(InvalidBudget, match="curvature"):
         release(np.zeros((1, 1)), np.zeros(1), curvature=curvature)

@@ -133,8 +133,8 @@ def test_the_sensitivities_are_attained():
     assert np.linalg.norm(one - other) == pytest.approx(math.sqrt(2), rel=1e-12)
 
 
-@pytest.mark.parametrize("entry", [1e-310, 1e-170, 1e200, 1e307])
-@pytest.mark.parametrize("x_norm", [1e-30, 1.0, 1e30])
+@together.over("entry", [1e-310, 1e-170, 1e200, 1e307])
+@together.over("x_norm", [1e-30, 1.0, 1e30])
 def test_rows_whose_squares_vanish_or_overflow_are_cut_too(entry, x_norm):
     X = np.full((1, 4), entry)
     expected = np.full((4, 4), min(1.0, 2 * entry / x_norm) ** 2 / 4)

@@ -223,8 +223,8 @@ def test_what_is_impossible_is_refused_before_any_work(given, error, message, mo
         release(*data(), **given)
 
 
-@pytest.mark.parametrize("X", [np.zeros(40), np.zeros((39, P)), np.full((40, P), np.nan)], ids=["1-d", "short", "nan"])
-@pytest.mark.parametrize("given", [{}, {**VOTES, "blocks": K}])
+@together.over("X", [np.zeros(40), np.zeros((39, P)), np.full((40, P), np.nan)])
+@together.over("given", [{}, {**VOTES, "blocks": K}])
 def test_data_of_a_wrong_shape_are_refused(given, X):
     with pytest.raises(DataError, match=r"X has shape|X holds NaN"):
         release(X, data()[1], **given)

@@ -100,7 +100,7 @@ def test_basic_composition_is_attained_and_less_noise_is_seen():
     assert most_spent(Budget(1.0, 0.01), "add_remove", "tight", 4.0, 3.0) > 0.01
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@together.over("epsilon", [0.5, 1.0, 4.0])
 def test_stage_two_needs_4_lambda_over_epsilon(epsilon):
     """K-c18: at 2 lambda/epsilon real records spend more than epsilon/2 with the printed gamma noise; at 4 they do not.
 

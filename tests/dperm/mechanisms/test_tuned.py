@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import together
 from scipy import stats
 
 from dperm.domain import Budget, Domain
@@ -31,7 +32,7 @@ def test_one_record_more_moves_no_record_of_drawn_portions_and_one_of_each_equal
     np.testing.assert_array_equal(np.flatnonzero(placed[0] != placed[1][1:]), [3, 7])
 
 
-@pytest.mark.parametrize(("calibration", "factor"), [("paper", 0.5), ("corrected", 0.5), ("tight", 1.0)])
+@together.over("calibration, factor", [("paper", 0.5), ("corrected", 0.5), ("tight", 1.0)])
 def test_the_odds_of_a_choice(calibration, factor):
     counts = np.array([3, 5, 4])
     exponent = tuned.rate(2.0, calibration, "add_remove")

@@ -90,7 +90,7 @@ def test_it_agrees_with_arbitrary_precision_in_any_units(scale, condition, radiu
         assert abs(found.multiplier[r] - mu) <= 1e-12 * scale * (np.linalg.norm(c) / radius + np.linalg.norm(G))
 
 
-@pytest.mark.parametrize(("p", "n", "condition", "radius", "ridge"), PROBLEMS)
+@together.over("p, n, condition, radius, ridge", PROBLEMS)
 def test_the_optimality_condition_holds_to_rounding(p, n, condition, radius, ridge):
     """(G + (ridge + mu) I) theta = c with mu >= 0, and mu = 0 or ||theta|| = radius."""
     _, G, c = problem(p, n, condition, seed=1)
@@ -105,7 +105,7 @@ def test_the_optimality_condition_holds_to_rounding(p, n, condition, radius, rid
     assert not found.theta[-1].any() and found.multiplier[-1] == 0
 
 
-@pytest.mark.parametrize("curvature", [1e-6, 1.0, 3.0])
+@together.over("curvature", [1e-6, 1.0, 3.0])
 def test_on_a_multiple_of_the_identity_it_is_a_projection(curvature):
     c = np.random.default_rng(2).normal(size=(50, 4))
     found = ball.minimise(curvature * np.eye(4), curvature * c, radius=1.5)
@@ -220,8 +220,8 @@ def test_the_least_subgradient_is_that_of_a_search_over_the_normal_cone():
     assert np.isinf(ball.subgradient_norm(theta, np.full((40, 3), np.nan), 2.0)).all()
 
 
-@pytest.mark.parametrize(
-    ("changed", "error", "message"),
+@together.over(
+    "changed, error, message",
     [
         ({"radius": 0.0}, ValueError, "radius=0"),
         ({"radius": np.nan}, ValueError, "radius=nan"),
@@ -264,7 +264,7 @@ def test_the_secular_equation_over_fifty_orders_of_magnitude():
         np.testing.assert_allclose(theta, d / (w + mu[:, None]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("condition", [1.0, 30.0, 1e3])
+@together.over("condition", [1.0, 30.0, 1e3])
 def test_minimisers_over_two_balls_are_as_near_as_is_said(condition):
     """Of balls a hundredth apart, so that no rounding is in the way; the bound is met within a factor of the worst."""
     rng = np.random.default_rng(1)

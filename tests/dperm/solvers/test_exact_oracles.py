@@ -5,6 +5,7 @@ import itertools
 import conventions
 import numpy as np
 import pytest
+import together
 from sklearn.tree import DecisionTreeClassifier
 
 from dperm.mechanisms.prediction.learners import BoxLearner, IntervalsLearner, StumpLearner, ThresholdLearner
@@ -33,7 +34,7 @@ def test_least_positive_is_consistent_where_a_threshold_is():
     assert thresholds.least_positive(x[0], np.zeros(9)) == np.inf
 
 
-@pytest.mark.parametrize("k", [0, 1, 2, 3, 9])
+@together.over("k", [0, 1, 2, 3, 9])
 def test_intervals_have_the_fewest_errors(k):
     rng = np.random.default_rng(k)
     for n in (1, 2, 5, 9):

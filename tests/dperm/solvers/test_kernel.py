@@ -184,8 +184,8 @@ def test_the_gap_of_huber_does_not_cancel_where_targets_are_far_out(knee):
     assert (np.abs(fit.mu * total) <= knee * (1 + 1e-12)).all() and fit.slack <= 0.05 * exact
 
 
-@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "logistic", "huber"])
-@pytest.mark.parametrize("labels", [(-1.0, -1.0), (1.0, -1.0)], ids=str)
+@together.over("loss", ["hinge", "smoothed_hinge", "logistic", "huber"])
+@together.over("labels", [(-1.0, -1.0), (1.0, -1.0)])
 def test_two_rows_at_the_bound_among_short_ones_are_no_harder(loss, labels):
     """Before, Newton's steps for the logistic loss did not descend: ||phi|| = 1e6 here, and the two terms cancel."""
     X = np.random.default_rng(1).uniform(-0.5, 0.5, (30, 3))
@@ -205,7 +205,7 @@ def test_where_the_gap_is_all_rounding_the_slopes_certify(loss):
     assert apart(KERNELS["gaussian"], X, fit.mu, y / total) <= fit.slack <= slack < math.sqrt(2 * fit.gap / total)
 
 
-@pytest.mark.parametrize("total", [0.5, 20.0, 1e4])
+@together.over("total", [0.5, 20.0, 1e4])
 def test_targets_of_huber_beyond_every_margin_change_nothing(total):
     X, _ = data(20, LOSSES["huber"])
     signs, near = np.where(np.arange(20) % 2, 1.0, -1.0), 2 + 20 / total

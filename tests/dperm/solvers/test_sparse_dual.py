@@ -5,6 +5,7 @@ import tracemalloc
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from scipy import sparse, stats
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
@@ -124,8 +125,8 @@ def test_empty_rows_repeated_entries_and_no_rows():
     np.testing.assert_array_equal(none.dense(), -0.5 * np.ones(4))
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
+@together.over(
+    "change, word",
     [
         ({"loss": "logistic"}, "clipped lines"), ({"loss": "hinge", "y": REAL}, "-1 and 1"), ({"total": 0.0}, "total"),
         ({"slack": np.inf}, "slack"), ({"y": REAL[:3]}, "shape"), ({"tilt": np.ones(3)}, "tilt"),

@@ -262,8 +262,8 @@ def test_the_same_input_has_the_same_bytes_and_stays_as_it_is():
     np.testing.assert_array_equal(c, kept[1])
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
+@together.over(
+    "changed, words",
     [
         ({"s": 0}, "s=0"),
         ({"s": 9}, "s=9"),
@@ -306,7 +306,7 @@ def test_what_is_no_gram_matrix_is_refused(G, c, yy, words):
         subsets.search(G, c, yy, 1)
 
 
-@pytest.mark.parametrize("features", [[], [0, 0], [-1, 2], [0, 8], [0.0, 1.0]])
+@together.over("features", [[], [0, 0], [-1, 2], [0, 8], [0.0, 1.0]])
 def test_features_that_make_no_subset_are_refused(features):
     X, y = data(8, 30, "plain")
     with pytest.raises(ValueError, match="feature"):
@@ -316,7 +316,7 @@ def test_features_that_make_no_subset_are_refused(features):
             subsets.rank(features)
 
 
-@pytest.mark.parametrize(("index", "p", "s"), [(-1, 5, 2), (10, 5, 2), (0, 0, 1), (0, 3, 4)])
+@together.over("index, p, s", [(-1, 5, 2), (10, 5, 2), (0, 0, 1), (0, 3, 4)])
 def test_places_outside_the_order_are_refused(index, p, s):
     with pytest.raises(ValueError, match="must be an integer"):
         subsets.subset(index, p, s)

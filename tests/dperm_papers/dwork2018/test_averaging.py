@@ -6,6 +6,7 @@ import math
 import fake_dwork2018
 import numpy as np
 import pytest
+import together
 from scipy import integrate
 
 from dperm.mechanisms.prediction import averaged
@@ -13,7 +14,7 @@ from dperm_papers.dwork2018.averaging import experiment as averaging
 from dperm_papers.dwork2018.shared import averages, flips
 
 
-@pytest.mark.parametrize("b", [0.1, 0.5, 20.0])
+@together.over("b", [0.1, 0.5, 20.0])
 def test_the_cost_of_noise_of_the_logistic_loss(b):
     for f, found in zip((-3.0, 0.0, 2.0), averages.logistic_cost(np.array([-3.0, 0.0, 2.0]), b), strict=True):
 

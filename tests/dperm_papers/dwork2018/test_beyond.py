@@ -5,6 +5,7 @@ import math
 import fake_dwork2018
 import numpy as np
 import pytest
+import together
 
 from dperm.mechanisms.prediction import exppw
 from dperm_papers.dwork2018.beyond import experiment as beyond
@@ -63,7 +64,7 @@ def test_two_points_are_two_segments(log_domain):
         assert beyond.walk_error(n, log_domain, 0.1, 1.0) == pytest.approx(mean, abs=1e-12)
 
 
-@pytest.mark.parametrize(("n", "log_domain"), [(1, 3), (6, 1), (12, 6)])
+@together.over("n, log_domain", [(1, 3), (6, 1), (12, 6)])
 def test_the_exponential_mechanism_over_all_thresholds(n, log_domain):
     epsilon, N, found = 0.7, 2**log_domain, 0.0
     c = N // 2

@@ -7,6 +7,7 @@ import cvxpy as cp
 import fake_dwork2018
 import numpy as np
 import pytest
+import together
 from chosen_rows import of
 from scipy import integrate, stats
 
@@ -27,7 +28,7 @@ def sums(n, mu, p):
         yield 2.0 * np.array(counts) - n, math.prod(chance[list(counts)])
 
 
-@pytest.mark.parametrize(("n", "mu", "p"), [(3, 0.3, 2), (4, 0.9, 3), (5, 1.0, 2), (1, 0.0, 4)])
+@together.over("n, mu, p", [(3, 0.3, 2), (4, 0.9, 3), (5, 1.0, 2), (1, 0.0, 4)])
 def test_without_noise_by_enumeration(n, mu, p):
     exact = sum(
         share * T.sum() / math.sqrt(p) / max(np.linalg.norm(T), 1e-9) for T, share in sums(n, mu, p) if np.any(T)
@@ -51,7 +52,7 @@ def test_with_noise_by_drawing(sigma, gamma):
     assert found == pytest.approx(along.mean(), abs=4.5 * along.std() / math.sqrt(repeats))
 
 
-@pytest.mark.parametrize("p", [2, 10, 10_000])
+@together.over("p", [2, 10, 10_000])
 def test_gamma_noise_as_a_mixture(p):
     """||b|| is Gamma(p, s): its second and fourth moments; given W they are p W and p (p + 2) W^2."""
     variances, shares = cube.mixture(p, 0.5)
@@ -133,7 +134,7 @@ def test_enough_records_of_averages():
     assert n < 1.2 * min(others)
 
 
-@pytest.mark.parametrize("start", [1, 7, 40, 400, 9000])
+@together.over("start", [1, 7, 40, 400, 9000])
 def test_the_least_size_is_found_from_any_start(start):
     for power, alpha in ((0.5, 0.11), (1.0, 0.0101), (1.0, 1.5)):
         assert dimension.least_size(lambda n, a=power: n**-a, alpha, start) == max(math.ceil(alpha ** (-1 / power)), 1)
@@ -146,7 +147,7 @@ def test_a_model_s_size_is_least():
     assert worst[1] <= 0.2 + 1e-5 < worst[0] + 1e-3
 
 
-@pytest.mark.parametrize(("n", "r"), [(6, 2), (6, 3), (7, 3), (5, 5), (4, 1)])
+@together.over("n, r", [(6, 2), (6, 3), (7, 3), (5, 5), (4, 1)])
 def test_averaging_by_enumeration(n, r):
     mu, epsilon, m = np.array([0.0, 0.4, 1.0]), 0.7, n // r
     expected = np.zeros(3)

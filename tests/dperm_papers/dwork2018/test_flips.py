@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import stats
 
 from dperm.mechanisms.prediction import averaged
@@ -25,7 +26,7 @@ def by_enumeration(on_left, on_right):
     return found
 
 
-@pytest.mark.parametrize("counts", [(0, 0), (3, 2), (0, 4), (4, 0), (5, 6)])
+@together.over("counts", [(0, 0), (3, 2), (0, 4), (4, 0), (5, 6)])
 def test_the_place_of_the_least_sum(counts):
     left, right = flips.places(flips.FLIP).ends(*counts)
     own = {-k: chance for k, chance in enumerate(left)} | {k: right[k] for k in range(1, len(right))}

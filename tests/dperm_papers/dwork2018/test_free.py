@@ -6,6 +6,7 @@ import math
 import fake_dwork2018
 import numpy as np
 import pytest
+import together
 from chosen_rows import of
 from scipy import integrate
 
@@ -42,7 +43,7 @@ def test_the_chain_has_the_law_of_the_pass(n, share, mean):
     assert found == pytest.approx(tilted.mean(), abs=spread * tilted.std() + 1e-12)
 
 
-@pytest.mark.parametrize("step", [0.3, 0.25, 1.0, 3.0])
+@together.over("step", [0.3, 0.25, 1.0, 3.0])
 def test_a_chain_of_few_states_by_matrix_powers(step):
     """The walls as a matrix: from each place up, down or stay, to the place nearest to where clipping leads."""
     chain, mean, n = projected.walk(step), 0.4, 9

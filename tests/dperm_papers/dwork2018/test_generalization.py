@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import together
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
@@ -99,7 +100,7 @@ def test_the_least_delta_of_two_finite_laws_by_all_events():
     assert closeness(p, q, math.log(2)) == pytest.approx(max(both))
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "bound"), [(0.3, 0.0, 1.0), (1.0, 0.05, 1.0), (0.5, 0.2, 3.0)])
+@together.over("epsilon, delta, bound", [(0.3, 0.0, 1.0), (1.0, 0.05, 1.0), (0.5, 0.2, 3.0)])
 def test_lemma_6_3_is_attained_and_no_random_laws_pass_it(epsilon, delta, bound):
     assert evaluation.largest_gap(epsilon, delta, bound) == pytest.approx(delta * bound, abs=1e-9)
     rng, grid = np.random.default_rng(1), np.linspace(0, bound, 4)
@@ -197,7 +198,7 @@ def test_lemma_6_4_holds_and_the_membership_mechanism_attains_k_epsilon():
 # -- tails -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "beta"), [(0.1, 0.05), (1.0, 0.3), (3.0, 0.5), (0.1, 0.999)])
+@together.over("epsilon, beta", [(0.1, 0.05), (1.0, 0.3), (3.0, 0.5), (0.1, 0.999)])
 def test_the_factor_is_the_least_over_integers(epsilon, beta):
     least = min(beta ** (-1 / k) * math.exp(k * epsilon) for k in range(1, 200))
     assert generalization.factor(epsilon, beta, "mended") == pytest.approx(least)

@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+import together
 
 from dperm.errors import ConfigError
 from dperm_pipeline.experiments import Cell
@@ -14,7 +15,7 @@ PARTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "parts"), PARTS.items())
+@together.over("name, parts", PARTS.items())
 def test_a_part_that_is_not_there_is_named_with_those_that_are(name, parts):
     experiment = importlib.import_module(f"dperm_papers.dwork2018.{name}.experiment")
     cell = Cell("dwork2018", f"dwork2018-{name}", 1, {"part": "half"}, None)

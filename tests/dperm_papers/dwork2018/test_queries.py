@@ -6,6 +6,7 @@ import math
 import fake_dwork2018
 import numpy as np
 import pytest
+import together
 from scipy import special, stats
 
 from dperm.accounting import composition
@@ -30,7 +31,7 @@ def brute(epsilon, p, q):
     return total
 
 
-@pytest.mark.parametrize("t", [-0.4, 0.35, 2.0])
+@together.over("t", [-0.4, 0.35, 2.0])
 def test_delta_of_like_bits_by_all_transcripts(t):
     p, q = special.expit(t), special.expit(t - 0.7)
     for m in (1, 4, 9):

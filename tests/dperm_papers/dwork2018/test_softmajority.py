@@ -7,6 +7,7 @@ from fractions import Fraction
 import fake_dwork2018
 import numpy as np
 import pytest
+import together
 from chosen_rows import measured as of
 from scipy import optimize, stats
 
@@ -105,7 +106,7 @@ def by_program(states, pairs, objective, budget):
     return found.fun
 
 
-@pytest.mark.parametrize(("n", "q", "epsilon", "delta"), [(5, 0.4, 0.7, 0.2), (9, 0.3, 0.2, 0.0), (8, 0.9, 1.0, 1 / 3)])
+@together.over("n, q, epsilon, delta", [(5, 0.4, 0.7, 0.2), (9, 0.3, 0.2, 0.0), (8, 0.9, 1.0, 1 / 3)])
 def test_the_least_error_is_that_of_the_program_over_label_counts(n, q, epsilon, delta):
     counts = [(a, c) for a in range(n + 1) for c in range(n + 1 - a)]
     place = {count: i for i, count in enumerate(counts)}

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, stats
 
 from dperm_papers.dwork2018.shared import signs
@@ -75,7 +76,7 @@ def test_minimisers_are_those_of_the_risk():
         assert signs.minimiser("abs", n, curvature)[k] == pytest.approx(grid[risk.argmin()], abs=1e-4)
 
 
-@pytest.mark.parametrize("eta", [1 / 3, 0.37, 0.8, 1.3])
+@together.over("eta", [1 / 3, 0.37, 0.8, 1.3])
 def test_the_walk_is_that_of_all_paths(eta):
     n, mu = 9, 0.2
     total = 0.0

@@ -5,6 +5,7 @@ import math
 import fake_jain2013
 import numpy as np
 import pytest
+import together
 from chosen_rows import of
 
 from dperm import kernels
@@ -75,7 +76,7 @@ def test_the_formulas(rows):
     assert noise.monomials() == 29_260
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.3, 20.0])
+@together.over("weight", [0.0, 0.3, 20.0])
 def test_the_tail_of_the_exponential_mechanism(weight):
     scores = np.array([0.2, 1.0, 0.5, 0.5, 0.9])
     mass = np.exp(weight * scores) / np.exp(weight * scores).sum()

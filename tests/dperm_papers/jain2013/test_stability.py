@@ -4,6 +4,7 @@ import cvxpy as cp
 import fake_jain2013
 import numpy as np
 import pytest
+import together
 from scipy import optimize
 
 from dperm import kernels
@@ -35,8 +36,8 @@ def value(loss, u, y):
     return np.where(far <= 1, far**2 / 2, far - 0.5)
 
 
-@pytest.mark.parametrize("loss", neighbour_fits.LOSSES)
-@pytest.mark.parametrize("total", [0.5, 20.0])
+@together.over("loss", neighbour_fits.LOSSES)
+@together.over("total", [0.5, 20.0])
 def test_fits_are_those_of_the_kernel_solver(loss, total):
     X, y = problem(loss)
     found = neighbour_fits.fit(X, y, loss, total=total, slack=1e-6)
@@ -69,7 +70,7 @@ def test_the_slack_covers_a_fit_that_stopped_early(loss):
     assert 1e-8 < away <= rough.slack[0] + 1e-8 and rough.slack[0] <= 0.1
 
 
-@pytest.mark.parametrize("loss", neighbour_fits.LOSSES)
+@together.over("loss", neighbour_fits.LOSSES)
 def test_a_neighbour_is_the_fit_of_the_replaced_data(loss):
     X, y = problem(loss)
     others, other_y = problem(loss, n=3, seed=2)
@@ -85,7 +86,7 @@ def test_a_neighbour_is_the_fit_of_the_replaced_data(loss):
         np.testing.assert_allclose(pairs.weights[r], alone.weights[0], atol=2.1e-7)
 
 
-@pytest.mark.parametrize("name", ["linear", "cubic", "gaussian"])
+@together.over("name", ["linear", "cubic", "gaussian"])
 def test_coordinates_have_the_kernels_products(name):
     X, _ = problem("hinge", n=80, d=3)
     phi = stability.coordinates(name, X)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import together
 from scipy import optimize
 
 from dperm import seeds
@@ -90,8 +91,8 @@ def test_unknown_laws_and_narrow_spaces_are_refused():
 # -- the algebra -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(40, 6), (6, 40), (12, 12)])
-@pytest.mark.parametrize("radius", [0.3, 100.0])
+@together.over("shape", [(40, 6), (6, 40), (12, 12)])
+@together.over("radius", [0.3, 100.0])
 def test_the_thin_fit_is_the_least_squares_fit_over_the_ball(shape, radius):
     rng = np.random.default_rng(1)
     Z = rng.standard_normal(shape) / 3

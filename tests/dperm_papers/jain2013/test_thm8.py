@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, stats
 
 from dperm.domain import Budget
@@ -58,7 +59,7 @@ def test_kernel_ridge_has_no_chain():
         lengths.run(made, 1.0, 3, rng=np.random.default_rng(0), repeats=1)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
+@together.over("degree", [1, 2, 3])
 def test_the_polynomial_map(degree):
     x, v = np.random.default_rng(0).uniform(-0.7, 0.7, (2, 9, 2))
     inner = thm8.polynomial_map(x, degree) @ thm8.polynomial_map(v, degree).T

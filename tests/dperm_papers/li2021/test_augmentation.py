@@ -5,6 +5,7 @@ import functools
 import fake_rows
 import numpy as np
 import pytest
+import together
 from scipy import integrate, optimize
 
 from dperm.mechanisms.napp import limit, losses, noise, scheme
@@ -177,9 +178,7 @@ def test_table_3_is_minimal_where_it_says():
     assert rows["L", "minimum"] == min(rows[form, "expected_loss"] for form in ("L", "J", "Jp", "Jp-expected"))
 
 
-@pytest.mark.parametrize(
-    ("target", "gamma", "kappa"), [("lasso", 1.0, 0.0), ("elastic_net", 1.0, 0.5), ("bridge", 1.5, 0)]
-)
+@together.over("target, gamma, kappa", [("lasso", 1.0, 0.0), ("elastic_net", 1.0, 0.5), ("bridge", 1.5, 0)])
 def test_stated_targets_and_their_slopes(target, gamma, kappa):
     u, step = np.linspace(0.2, 2.5, 9), 1e-6
     powers = {"lasso": 3 * u, "elastic_net": 3 * (u + kappa * u**2), "bridge": 3 * np.sqrt(u)}[target]

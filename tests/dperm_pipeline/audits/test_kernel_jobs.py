@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import together
 
 from dperm.audit import exact, kernel
 from dperm.audit.mutants import kernel as mutants
@@ -45,8 +46,8 @@ def test_every_variant_has_rows_that_fit(mechanism):
     assert found[:2] == kernel.run({**asked, "rows": rows[:1]})
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "asked"),
+@together.over(
+    "mechanism, asked",
     [("tddl", row("tight", "laplace")), ("rkhs_gaussian", row("paper", "fresh")), ("pinp", row("tight", "bare"))],
 )
 def test_what_cannot_be_attacked_is_said(mechanism, asked):
@@ -114,8 +115,8 @@ def test_exact_mutants_spend_more_and_their_twins_do_not():
     assert found
 
 
-@pytest.mark.parametrize(
-    ("make", "share"),
+@together.over(
+    "make, share",
     [(mutants.half_sensitivity.make, 1 / 2), (mutants.forgotten_slack.make, 1 / 2), (mutants.fresh_noise.make, 1.0)],
 )
 def test_sampled_mutants_have_the_noise_that_is_said(make, share):

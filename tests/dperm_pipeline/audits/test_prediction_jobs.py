@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import together
 
 from dperm import mechanisms
 from dperm.audit import exact, prediction
@@ -108,8 +109,8 @@ def test_printed_forms_and_controls_are_refuted_by_sampling_too():
         assert all(one["hits"] > 1.5 * np.e * one["other_hits"] for one in counts), (mechanism, variant)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "asked"),
+@together.over(
+    "mechanism, asked",
     [
         ("soft_majority", row("tight", "bit")),
         ("averaged", row("corrected", "laplace")),

@@ -8,6 +8,7 @@ import fake_audits
 import fake_rows
 import pandas as pd
 import pytest
+import together
 import yaml
 
 from dperm.errors import ConfigError
@@ -171,8 +172,8 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "stands_on", "experiments", "ledger"),
+@together.over(
+    "name, stands_on, experiments, ledger",
     [
         ("J-c02", ["J-c02", "J-c01", "J-c01a", "J-c01b", "J-c03"], ("of-J-c01a",), True),
         ("J-c01b", ["J-c01b"], (), True),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from claim_rows import repeats, say, stack, table, violated
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,7 +121,7 @@ def test_coverage_without_power_says_how_many_repeats_it_needs():
     assert "more than 1e9 repeats" in say(coverage, violated(100, 1000, gamma=0.1)).reason
 
 
-@pytest.mark.parametrize(("rate", "gamma"), [(0.0, 0.01), (0.08, 0.1), (0.12, 0.1), (0.45, 0.5), (1.0, 0.9)])
+@together.over("rate, gamma", [(0.0, 0.01), (0.08, 0.1), (0.12, 0.1), (0.45, 0.5), (1.0, 0.9)])
 def test_the_repeats_needed_decide_and_one_fewer_do_not(rate, gamma):
     n = coverage.needed(rate, gamma, 0.01)
     for count, enough in ((n, True), (n - 1, False)):

@@ -263,7 +263,7 @@ def test_privacy_s_twins():
     assert without == OF_NO_MECHANISM
 
 
-@pytest.mark.parametrize("claim_id", REAL)
+@together.over("claim_id", REAL)
 def test_real_data_have_a_verdict_of_their_own_beside_their_stand_ins(claim_id):
     for claim in CLAIMS:
         if claim["id"] == claim_id:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import together
 from claim_points import HEAD, PAIR, claim, noise, say, table
 from scipy import stats
 
@@ -19,15 +20,15 @@ def point(values, *, by_rank=False, repeats=None):
     return points.Point("", values, len(values) if repeats is None else repeats, 0.0, by_rank)
 
 
-@pytest.mark.parametrize("level", [0.9, 0.95])
-@pytest.mark.parametrize("n", [2, 7, 50])
+@together.over("level", [0.9, 0.95])
+@together.over("n", [2, 7, 50])
 def test_student_s_interval_is_scipy_s(n, level):
     z = noise(n, n)
     expected = stats.ttest_1samp(z, 0.0).confidence_interval(level)
     assert points.interval(point(z), level) == pytest.approx((expected.low, expected.high), rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [6, 9, 20])
+@together.over("n", [6, 9, 20])
 def test_wilcoxon_s_interval_holds_the_shifts_that_its_exact_test_keeps(n):
     """Brute force: mu is inside if and only if scipy's exact two-sided test of z - mu does not reject at 5 %."""
     z = noise(n, n)

@@ -6,6 +6,7 @@ import fake_rows
 import numpy as np
 import pandas as pd
 import pytest
+import together
 
 from dperm_pipeline import tables
 from dperm_pipeline.claims import select
@@ -96,10 +97,8 @@ def test_text_is_sorted_by_its_letters_and_numbers_by_size():
     assert not isinstance(found["dataset"].dtype, pd.CategoricalDtype)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [[0.1], [1], [math.inf, -0.0], [math.nan, 1.0], [True], ["1.0"], [None], list(np.arange(20) / 10)],
-    ids=str,
+@together.over(
+    "values", [[0.1], [1], [math.inf, -0.0], [math.nan, 1.0], [True], ["1.0"], [None], list(np.arange(20) / 10)]
 )
 def test_numbers_among_values_are_those_that_pandas_finds(values):
     for column in (pd.Series([0.1, 1.0, 0.0, math.nan, math.inf]), pd.Series([1, 0, 7])):

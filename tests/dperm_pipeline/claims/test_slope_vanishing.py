@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from claim_rows import SLOPE, VANISH, falling, power_law, repeats, say, stack, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -118,8 +119,8 @@ def test_slope_follows_a_change_of_units_and_of_exponent(shift, unit, seed):
 # -- rule V ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("last", "verdict"),
+@together.over(
+    "last, verdict",
     [
         (0.1, "reproduced"),
         (0.1000001, "inconclusive"),

@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+import together
 from claim_points import SCHEMA, claim, noise, table
 
 from dperm_pipeline import claims, tables
@@ -13,8 +14,8 @@ from dperm_pipeline.claims import ordered, weakest
 # -- a summary of others ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
+@together.over(
+    "verdicts, expected",
     [
         (["reproduced", "reproduced"], "reproduced"), (["reproduced", "inconclusive"], "inconclusive"),
         (["inconclusive", "not reproduced"], "not reproduced"), (["reproduced", "not run"], "inconclusive"),

@@ -11,7 +11,7 @@ from scipy import stats
 from dperm_pipeline.claims import points, wilcoxon
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 9, 30, 50])
+@together.over("n", [1, 2, 5, 9, 30, 50])
 def test_the_signed_rank_p_is_scipy_s_exact_one_without_ties(n):
     rng = np.random.default_rng(n)
     for shift in (-0.7, 0.0, 0.7):
@@ -20,9 +20,7 @@ def test_the_signed_rank_p_is_scipy_s_exact_one_without_ties(n):
         assert wilcoxon.signed_rank_p(d) == pytest.approx(expected, rel=1e-10, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    "d", [[1, 1, -1, 2, 2, 3], [0, 0, 1, -1, 5], [4, 4, 4, 4], [-2, 2, -2, 2, 7, 1, 0], [0, 0], []]
-)
+@together.over("d", [[1, 1, -1, 2, 2, 3], [0, 0, 1, -1, 5], [4, 4, 4, 4], [-2, 2, -2, 2, 7, 1, 0], [0, 0], []])
 def test_the_signed_rank_p_is_the_share_of_all_sign_patterns_with_ties(d):
     d = np.array(d, dtype=float)
     nonzero = np.abs(d[d != 0])

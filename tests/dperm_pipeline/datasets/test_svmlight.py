@@ -9,6 +9,7 @@ import tarfile
 
 import numpy as np
 import pytest
+import together
 from data_server import tarred
 from scipy import stats
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -301,7 +302,7 @@ CONTRADICTIONS = {
 }
 
 
-@pytest.mark.parametrize(("changes", "words"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+@together.over("changes, words", CONTRADICTIONS.values())
 def test_an_entry_that_contradicts_itself(changes, words):
     with pytest.raises(ConfigError, match=words):
         catalogue.check(entry(**changes))

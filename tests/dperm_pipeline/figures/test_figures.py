@@ -10,6 +10,7 @@ import fake_rows
 import numpy as np
 import pandas as pd
 import pytest
+import together
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy import stats
@@ -299,8 +300,8 @@ def test_broken_rows_leave_no_figure_behind(rows, tmp_path):
     assert not list(tmp_path.glob("*a.*"))
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@together.over(
+    "value, text",
     [(0.0, "0"), (0.3, "0.3"), (200.0, "200"), (1e-6, "10⁻⁶"), (2.5e-7, "2.5·10⁻⁷"), (1e5, "10⁵"), (math.inf, "∞")],
 )
 def test_numbers_are_written_as_people_write_them(value, text):

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+import together
 
 from dperm.audit.families import FAMILIES
 from dperm.errors import ConfigError
@@ -158,8 +159,8 @@ def test_a_claim_needs_the_rows_that_it_stands_on():
     assert job.output == ("results/tiny/claims/K-c38.parquet", "results/tiny/claims/K-c38.md")
 
 
-@pytest.mark.parametrize(
-    ("pattern", "words", "said"),
+@together.over(
+    "pattern, words, said",
     [
         (jobs.ROWS, {"experiment": "kifer2012-nothing"}, "no experiment 'kifer2012-nothing' .* there are: dwork2018-"),
         (

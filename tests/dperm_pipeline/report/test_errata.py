@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 import pytest
+import together
 
 from dperm.errors import CorruptFile
 from dperm_pipeline.report import errata
@@ -41,8 +42,8 @@ def test_what_decides_a_refuted_guarantee_is_marked_as_on_privacy(known, pytestc
     assert {"K3", "J6", "D6"} <= decisive and all(known[name].privacy for name in decisive)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@together.over(
+    "text, shown",
     [
         ("a < b & `x_<i>` c", "a &lt; b &amp; <code>x_&lt;i&gt;</code> c"),
         ("**P** marks *above* 2 * 3", "<strong>P</strong> marks <em>above</em> 2 * 3"),

@@ -219,7 +219,7 @@ def points(svg, name):
     return min(map(float, numbers)), max(map(float, numbers))
 
 
-@pytest.mark.parametrize(("bound", "epsilon"), [(0.3, 1.0), (0.997, 1.0), (2.0, 8.0)])
+@together.over("bound, epsilon", [(0.3, 1.0), (0.997, 1.0), (2.0, 8.0)])
 def test_a_bar_is_linear_in_the_share_of_the_claim(bound, epsilon):
     bar = guarantees.bar(bound, epsilon, True)
     (claim,) = re.findall(r'class="claim" d="M([\d.]+) ', str(bar))

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import together
 import yaml
 
 from dperm.errors import ConfigError
@@ -75,8 +76,8 @@ def test_a_job_that_was_over_before_it_was_measured(tmp_path, text):
     assert stage["jobs"] == 1 and stage["cpu"] == stage["memory"] == 0 and stage["wall"] <= 0.3
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
+@together.over(
+    "seconds, words",
     [
         (0.04, "0.0 s"), (59.94, "59.9 s"), (59.96, "1 min 0 s"), (119.6, "2 min 0 s"),
         (3599.4, "59 min 59 s"), (3599.6, "1 h 0 min"), (9660, "2 h 41 min"), (360000, "100 h 0 min"),

@@ -85,7 +85,7 @@ def test_what_is_declared_wrongly_is_refused_before_the_records_are_looked_at(gi
         ApproximateMinima(**{**LABELS, "clip": clip, "random_state": 0} | given).fit(None, None)
 
 
-@pytest.mark.parametrize("given", [{"gamma": 1e-13}, {"n_public": 1e10}, {"epsilon": 1e-9}])
+@together.over("given", [{"gamma": 1e-13}, {"n_public": 1e10}, {"epsilon": 1e-9}])
 def test_with_clip_a_target_below_rounding_is_refused_by_public_numbers(given):
     X, y = data()
     with pytest.raises(InvalidBudget, match=r"solver's target n gamma = .* raise gamma, or declare a smaller n_public"):

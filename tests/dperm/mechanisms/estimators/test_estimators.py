@@ -66,7 +66,7 @@ def data():
     return X, np.where(X[:, 0] > 0, "yes", "no")
 
 
-@pytest.mark.parametrize("classes", LABELS, ids=repr)
+@together.over("classes", LABELS)
 def test_labels_of_one_type_are_kept_as_they_are(classes):
     """Before, ("no", 1) became two texts, and all records whose label is 1 were negative ones."""
     X, y = np.array([[0.9], [-0.9]] * 20), list(classes[::-1]) * 20

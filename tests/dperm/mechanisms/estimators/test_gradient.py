@@ -47,8 +47,8 @@ def test_a_preconditioned_fit_is_the_core_with_what_its_words_say():
     assert model.privacy_.guarantee == "proved" and model.privacy_.event.noise_multiplier > 0
 
 
-@pytest.mark.parametrize(
-    ("loss", "longest"),
+@together.over(
+    "loss, longest",
     [
         (losses.logistic(), 0.5), (losses.smoothed_hinge(), 1.0), (losses.hinge(), 1.0), (losses.huber(3.0), 3.0),
     ],

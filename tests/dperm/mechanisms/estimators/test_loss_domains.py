@@ -217,7 +217,7 @@ def test_each_linear_estimator_that_accepts_a_loss_is_held():
     assert losses_of - {"PrivateOneVsRest"} == {*ACCEPTED, *DESCENTS}
 
 
-@pytest.mark.parametrize("name", sorted(ACCEPTED))
+@together.over("name", sorted(ACCEPTED))
 def test_fit_accepts_no_other_loss(name):
     refused = set(losses.LOSSES) - ACCEPTED[name]
     for loss in refused:
@@ -289,7 +289,7 @@ def test_every_core_refuses_a_target_outside_the_domain(core, bad):
         assert isinstance(refused.value, DomainViolation)
 
 
-@pytest.mark.parametrize(
+@together.over(
     "core", ["objective", "output", "cms11", "gradient", "preconditioned", "approximate_minima", "stable_erm"]
 )
 def test_every_core_refuses_a_label_that_is_none(core):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import together
 from scipy import sparse, special
 from sklearn.datasets import load_digits
 
@@ -82,7 +83,7 @@ def test_labels_taken_from_the_data_are_a_leak_and_said_so():
     assert model.classes_.tolist() == ["a", "b", "c"] and model.privacy_.guarantee == "none"
 
 
-@pytest.mark.parametrize("classes", [(0, 1, 1), (0, 1, np.nan), (0, 1, "2"), [[0, 1, 2]], (0,)])
+@together.over("classes", [(0, 1, 1), (0, 1, np.nan), (0, 1, "2"), [[0, 1, 2]], (0,)])
 def test_classes_that_cannot_be_told_apart_are_refused(classes):
     with pytest.raises(ValueError, match=r"must be two different labels.* or more than two"):
         NoisyGradientDescent(classes=classes).fit(*records(60))

@@ -154,8 +154,8 @@ def test_what_is_returned_is_not_claimed(data):
         assert model.privacy_.epsilon == model.privacy_.event.epsilon == pytest.approx(2 - tilt * back / 2)
 
 
-@pytest.mark.parametrize("calibration", ["paper", "corrected", "tight"])
-@pytest.mark.parametrize("name", ["y_bound", "eta_bound"])
+@together.over("calibration", ["paper", "corrected", "tight"])
+@together.over("name", ["y_bound", "eta_bound"])
 def test_poisson_without_clipping_bounds_is_refused(counts, calibration, name):
     given = {key: value for key, value in BOUNDED.items() if key != name}
     with pytest.raises(DomainViolation, match=rf"{name}=None: loss='poisson' has no bounded gradient.*declare y_bound"):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import together
 
 import dperm
 
@@ -62,7 +63,7 @@ def test_an_entry_that_is_no_number_is_a_zero_row_and_without_clip_an_error_that
         assert named.feature_names_in_.tolist() == ["one", "two"]
 
 
-@pytest.mark.parametrize("label", [np.array([]), np.array([1, 1]), np.array([1]), np.array([[1]])], ids=repr)
+@together.over("label", [np.array([]), np.array([1, 1]), np.array([1]), np.array([[1]])])
 def test_an_array_is_no_label(label):
     y = np.array([0, 1, None, 0], dtype=object)
     y[2] = label

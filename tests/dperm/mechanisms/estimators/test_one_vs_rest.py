@@ -3,6 +3,7 @@
 import conventions
 import numpy as np
 import pytest
+import together
 from dp_accounting.pld import pld_privacy_accountant
 from scipy import sparse, special
 from sklearn.base import clone
@@ -113,8 +114,8 @@ def test_a_printed_form_without_a_guarantee_has_none_of_all_classes():
     assert told.guarantee == "none" and told.reason
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "words"),
+@together.over(
+    "given, error, words",
     [
         ({"estimator": OutputPerturbation}, ValueError, "must be a private linear model of labels"),
         ({"estimator": OutputPerturbation(loss="huber")}, ValueError, "must be a private linear model of labels"),

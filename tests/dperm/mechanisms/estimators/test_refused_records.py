@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import together
 from scipy import sparse
 from total_fits import LABELS, NUMBERS
 
@@ -63,8 +64,8 @@ def refusal(call, *given):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("clip", [True, False])
-@pytest.mark.parametrize("name", MODELS)
+@together.over("clip", [True, False])
+@together.over("name", MODELS)
 def test_tables_of_a_wrong_shape_or_type_are_refused_and_not_quoted(name, clip):
     y = NAMES if name in LABELLED else Y
     for table, words in TABLES.values():
@@ -94,15 +95,15 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("clip", [True, False])
-@pytest.mark.parametrize("kind", TARGETS)
-@pytest.mark.parametrize("name", MODELS)
+@together.over("clip", [True, False])
+@together.over("kind", TARGETS)
+@together.over("name", MODELS)
 def test_targets_of_a_wrong_shape_are_refused_and_not_quoted(name, kind, clip):
     y = TARGETS[kind](NAMES if name in LABELLED else Y)
     assert "y should be a 1d array" in refusal(MODELS[name](clip=clip).fit, X, y)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@together.over("name", MODELS)
 def test_complex_targets_are_refused_and_not_quoted(name):
     y = Y * 1j
     if name in LABELLED:

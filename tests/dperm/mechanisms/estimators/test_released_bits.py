@@ -53,7 +53,7 @@ def chances():
     yield lambda rngs: linear.labels(np.ones((M, 1)), rngs), 1 - math.exp(-0.4 * 1.7) / 2
 
 
-@pytest.mark.parametrize("case", range(6))
+@together.over("case", range(6))
 def test_bits_have_the_law_of_the_mechanism(case):
     draw, chance = list(chances())[case]
     drawn = draw([np.random.default_rng(case)] * M)

@@ -239,7 +239,7 @@ def test_one_record_instead_of_another_one_class_duplicates_and_none(name):
             assert told(make(), X[:n], y[:n]) == usual
 
 
-@pytest.mark.parametrize("y", [[0.0, math.nan, 1.0], [0, 1, 2], [True, False, True], ["a", "b", "1"]], ids=str)
+@together.over("y", [[0.0, math.nan, 1.0], [0, 1, 2], [True, False, True], ["a", "b", "1"]])
 def test_labels_of_other_types_are_the_negative_one(y):
     model = dperm.OutputPerturbation(classes=(0, 1), clip=True, epsilon=1e9, curvature=1.0, random_state=0)
     y = np.array(y)
@@ -372,8 +372,8 @@ def test_each_label_of_a_list_is_taken_by_itself():
     np.testing.assert_array_equal(fitted[0], fitted[2])
 
 
-@pytest.mark.parametrize("X", [[[1.0, 2.0], [3.0]], [[1.0, 2.0], 5.0], [1.0, 2.0]])
-@pytest.mark.parametrize("clip", [False, True])
+@together.over("X", [[[1.0, 2.0], [3.0]], [[1.0, 2.0], 5.0], [1.0, 2.0]])
+@together.over("clip", [False, True])
 def test_no_message_says_how_many_records_there_are(X, clip):
     model = dperm.OutputPerturbation(classes=("no", "yes"), clip=clip)
     with pytest.raises(ValueError, match=r"^rows of X hold different numbers|^X has 1 dimensions"):

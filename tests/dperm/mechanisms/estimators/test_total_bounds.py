@@ -212,7 +212,7 @@ def test_a_large_epsilon_warns_of_nothing(given):
     told(dperm.ObjectivePerturbation(**NUMBERS, **given, epsilon=1e3, delta=1e-3, curvature=1.0), X, y)
 
 
-@pytest.mark.parametrize("given", [{}, {"l1": 0.5}, {"l1": 0.5, "radius": 1.0}, {"low": 0.0, "radius": 1.0}])
+@together.over("given", [{}, {"l1": 0.5}, {"l1": 0.5, "radius": 1.0}, {"low": 0.0, "radius": 1.0}])
 def test_what_our_own_solvers_serve_is_total(given):
     X, y = tame(False)
     assert dperm.ObjectivePerturbation(**LABELS, **given).fit(X, y).privacy_.total is True
@@ -259,8 +259,8 @@ def test_the_largest_and_the_smallest_bounds_of_targets(name, y_bound):
                 told(FAR[name](y_bound=y_bound, **knee), rows, targets)
 
 
-@pytest.mark.parametrize("name", FAR)
-@pytest.mark.parametrize("y_bound", [1.001e30, 1e99, 1e300, 1.7e308, np.inf, 0.999e-30])
+@together.over("name", FAR)
+@together.over("y_bound", [1.001e30, 1e99, 1e300, 1.7e308, np.inf, 0.999e-30])
 def test_other_bounds_of_targets_are_refused_before_a_record_is_looked_at(name, y_bound):
     """Before, one record of such a target was an error or a warning that the others did not cause."""
     with pytest.raises(dperm.errors.DomainViolation, match=r"y_bound=.* must be a number in \[1e-30, 1e\+30\]"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, special, stats
 
 from dperm.errors import DataError
@@ -59,9 +60,7 @@ def test_the_law_on_the_ball(d):
         assert stats.kstest(share, lambda x: special.betainc(0.5, (d - 2) / 2, x)).statistic < LARGEST
 
 
-@pytest.mark.parametrize(
-    ("c", "d"), [([-1.0], 2), ([np.nan], 2), ([np.inf], 2), ([1.0], 0), ([1.0], 2.5), ([1.0], True)]
-)
+@together.over("c, d", [([-1.0], 2), ([np.nan], 2), ([np.inf], 2), ([1.0], 0), ([1.0], 2.5), ([1.0], True)])
 def test_bad_arguments_are_named(c, d):
     with pytest.raises(DataError, match=r"c holds|d="):
         ball_law.heights(np.array(c), d, np.random.default_rng(0))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -120,8 +121,8 @@ def test_the_largest_T_is_an_inverse(calibration, total):
     assert pinp.log_queries(setting, BUDGET, error=1e-9, calibration=calibration) < 0
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "word"),
+@together.over(
+    "call, error, word",
     [
         (lambda s: pinp.constants(s, Budget(1.0), queries=9), InvalidBudget, "delta"),
         (lambda s: pinp.constants(s, BUDGET, queries=0), ValueError, "queries"),

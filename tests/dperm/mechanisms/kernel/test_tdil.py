@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import stats
 from scipy.spatial import cKDTree
 
@@ -107,8 +108,8 @@ def test_no_round_is_run_where_the_printed_B_is_below_one():
     np.testing.assert_array_equal(run.w, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "word"),
+@together.over(
+    "given, error, word",
     [
         ({"budget": Budget(1.0)}, InvalidBudget, "delta"),
         ({"records": 0}, ValueError, "records"),

@@ -384,7 +384,7 @@ def test_what_path_refuses(change, match):
         path(own, scheme=MOOR, **({"noise": noise(), "strengths": STRENGTHS, "variant": "erm"} | change))
 
 
-@pytest.mark.parametrize(
+@together.over(
     "loss, X, y, bound, error, match",
     [
         ("huber", np.ones((2, 1)), np.ones(2), np.inf, ValueError, "huber"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import together
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from dperm.domain import Domain
@@ -39,7 +40,7 @@ def test_the_appended_rows_make_the_tilt_and_nothing_else_of_first_order(loss):
     np.testing.assert_allclose(rows.T @ (second[:, None] * rows), np.diag(2 * w), atol=0.1 * w.max())
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@together.over("loss", LOSSES)
 def test_the_printed_targets_cannot_be_run(loss):
     """Erratum N7: l'(0) is 0, or cancels."""
     X, y = data_of(loss)
@@ -139,7 +140,7 @@ def test_software_for_linear_models_solves_the_augmented_problem(loss):
     np.testing.assert_allclose(ours, peer, atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@together.over("loss", LOSSES)
 def test_a_fit_that_the_rows_do_not_determine_is_an_error(loss):
     with pytest.raises(SolverError, match=r"an unpenalised fit did not converge in 100 steps; raise rows \(n_e\)"):
         unpenalised(losses.make(loss), np.zeros((2, 1)), np.ones(2), np.zeros(1))
@@ -164,8 +165,8 @@ def test_the_zero_rule():
     assert settled(trace).tolist() == [0, 1.1e-3, 0, 1, 1, -1]
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@together.over(
+    "given, words",
     [
         ({"rows": 3}, "rows=3 must be even"),
         ({"rows": 0}, "rows=0.0 must be a number in .*it is n_e"),

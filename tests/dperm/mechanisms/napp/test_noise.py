@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, stats
 
 from dperm.accounting import objective
@@ -179,8 +180,8 @@ def test_tight_uses_the_modulus_that_a_ridge_has():
     assert strong == pytest.approx(3.0 / (0.4 - math.log1p(0.8 / 40)))
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@together.over(
+    "given, words",
     [
         ({"share": 0.0}, r"share=0.0 must be a number in \(0, 1\); it is r"),
         ({"share": 1.0}, r"share=1.0 must be a number in \(0, 1\)"),

@@ -176,8 +176,8 @@ def test_everything_runs_or_is_refused_with_a_way_out(loss, calibration):
     assert ran > 10
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@together.over(
+    "given, words",
     [
         (
             {"method": "literal", "retrieval": "recycle"},
@@ -210,7 +210,6 @@ def test_everything_runs_or_is_refused_with_a_way_out(loss, calibration):
             r"variant='vs'.*N3.*moor=True.*N4.*N8.*valid: all of \(1\) low >= 0.*\(2\) moor=.*\(3\) method='limit'",
         ),
     ],
-    ids=str,
 )  # fmt: skip
 def test_what_cannot_be_run_is_refused_before_the_data_are_looked_at(given, words):
     with pytest.raises(ValueError, match=words):

@@ -172,8 +172,8 @@ def _with_floor(scheme, floor):
     return Scheme(scheme.target, floor, scheme.moor, scheme.gamma, scheme.kappa, scheme.halved)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@together.over(
+    "given, words",
     [
         ({"target": "lass"}, "target='lass' is not one of 'ridge', 'lasso'"),
         ({"floor": 0.0}, "floor=0.0 must be finite and above 0"),

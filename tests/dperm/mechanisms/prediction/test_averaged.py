@@ -106,7 +106,7 @@ def test_released_values_are_clipped_laplace():
     np.testing.assert_allclose([(inside <= t).mean() for t in at], expected, atol=0.015)
 
 
-@pytest.mark.parametrize("r", [0, -1, 1.5, True, "3"])
+@together.over("r", [0, -1, 1.5, True, "3"])
 def test_shards_are_counted(r):
     with pytest.raises(InvalidBudget, match="shards="):
         averaged.scale(r, 1.0)

@@ -12,6 +12,7 @@ import threading
 
 import numpy as np
 import pytest
+import together
 
 from dperm.accounting import filters
 from dperm.errors import BudgetExhausted, CorruptFile, InvalidBudget, ReleaseError
@@ -47,7 +48,7 @@ def test_counts_and_refuses_as_a_whole():
         ledger.charge()
 
 
-@pytest.mark.parametrize("count", [-1, 1.0, True, "1", None])
+@together.over("count", [-1, 1.0, True, "1", None])
 def test_what_is_no_count_is_refused(count):
     ledger = PredictionLedger(1.0, 0.0, answers=5)
     with pytest.raises((ValueError, TypeError)):

@@ -170,7 +170,7 @@ class Elsewhere(Stubborn):
 FROZEN = FrozenEstimator(LogisticRegression().fit([[0.0], [1.0]], [0.0, 1.0]))
 
 
-@pytest.mark.parametrize(
+@together.over(
     "base",
     [
         Sticky(1),
@@ -180,7 +180,6 @@ FROZEN = FrozenEstimator(LogisticRegression().fit([[0.0], [1.0]], [0.0, 1.0]))
         make_pipeline(FrozenEstimator(StandardScaler()), LogisticRegression()),
         BaggingClassifier(FROZEN),
     ],
-    ids=["itself", "one other", "frozen", "frozen step", "frozen scaler", "frozen part"],
 )
 def test_a_learner_that_shards_would_share_is_refused(base):
     X, y = np.arange(10.0)[:, None], np.array([0, 1.0] * 5)

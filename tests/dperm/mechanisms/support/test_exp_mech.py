@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy.optimize import lsq_linear
 
 from dperm.domain import Budget, Domain
@@ -105,8 +106,8 @@ def test_no_score_changes_by_more_than_alpha():
     assert (whole - part >= -1e-9).all() and (whole - part <= 2 * S**2).all()
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
+@together.over(
+    "given, error, message",
     [
         ({"size": 6}, ValueError, "p=5 features"),
         ({"budget": Budget(1.0, 1e-6)}, InvalidBudget, "must be 0: a support spends epsilon alone"),

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +88,7 @@ def test_enormous_entries_and_no_rows():
     assert limits.bounded_parts(np.zeros((0, 3)), 2, 1.0).shape == (0, 3)
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, True, "2", None, np.nan])
+@together.over("size", [0, -1, 1.5, True, "2", None, np.nan])
 def test_a_size_that_is_no_number_of_features_is_refused(size):
     with pytest.raises(ValueError, match=r"size=.* must be an integer, 1 or above; it is how many"):
         limits.checked_size(size, 5)

@@ -5,6 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
@@ -214,7 +215,7 @@ def test_far_gaps_keep_the_leading_term():
         assert failure + gap == pytest.approx(math.log(2 * 5 * (2 + gap) / 4), rel=1e-2)
 
 
-@pytest.mark.parametrize(
+@together.over(
     "call",
     [
         lambda: noisy_top.set_log_probabilities(np.zeros(3), size=4, scale=1.0),
