@@ -25,7 +25,15 @@ Step size. It must be public. Smoothness of F is at most M = n lambda + ridge, a
 - n public (replace-one, or `n_public` given: any public guess, which bears on accuracy, not on privacy): eta_t = 1/M;
 - else, or where lambda is infinite: eta_t = D/sqrt(sum_{s<=t} ||g_s||^2) with D = 1/x_norm, a step that the noisy
   gradients themselves determine (post-processing; AdaGrad-Norm, Ward, Wu & Bottou 2020), at which margins move by order
-  one at the start; `distance` is another public D, whether or not n is public.
+  one at the start;
+- `distance` given, a public D, whether or not n is public: the coordinate j of theta has the step
+
+      eta_{t,j} = D/sqrt(p (t sigma^2 + kappa (sum_{s<=t} g_{s,j}^2 - t sigma^2)_+)),      kappa = `SIGNAL`,
+
+  post-processing as well. Where there is noise alone, sum_s ||g_s||^2 is about p t sigma^2, and these are the steps of
+  AdaGrad-Norm. What a coordinate has above the noise, whose size is public, is signal: it shortens the steps by less,
+  each coordinate's by its own (AdaGrad; Duchi, Hazan & Singer 2011; less the noise, as of Adam by Tang, Shpilevskiy &
+  Lecuyer 2024).
 
 Sources: Bassily, Smith & Thakurta 2014; Abadi et al. 2016 (without subsampling). Iyengar et al. 2019 compare it with
 kifer2012's Algorithm 1, which needs the exact minimiser.
@@ -56,6 +64,8 @@ Move = Callable[[np.ndarray, np.ndarray], np.ndarray]
 BLOCK_ENTRIES = 2**16
 # Of a single repeat: entries of X.
 CACHED_ENTRIES = 2**17
+# kappa: of a coordinate's squared gradients, what counts beyond the noise (docs/assumptions.md).
+SIGNAL = 0.03
 # Sums of squares between it and its inverse have lost nothing to underflow or overflow.
 _SMALLEST_SQUARE = 1e-200
 
@@ -156,8 +166,13 @@ def release(
             "distance", distance, LEAST**2, MOST**2, ends="[]", remedy="it is how far from 0 theta is expected"
         )
     fixed = step is not None and (distance is None or step_size is not None)
-    reach = 1 / domain.x_norm if distance is None else distance
-    move = (lambda gradient, velocity: step * velocity) if fixed else adaptive(reach, repeats)
+    if fixed:
+        move = lambda gradient, velocity: step * velocity  # noqa: E731
+    elif distance is None:
+        move = adaptive(1 / domain.x_norm, repeats)
+    else:
+        size = denoised(distance, noise.scale**2)
+        move = lambda gradient, velocity: size(gradient**2) / math.sqrt(gradient.shape[1]) * velocity  # noqa: E731
     theta = descend(
         X, y, loss, limits(X, clip), noise, move,
         steps=steps, ridge=ridge, momentum=momentum, average=average, rng=rng, repeats=repeats,
@@ -211,6 +226,20 @@ def adaptive(distance: float | np.ndarray, repeats: int) -> Move:
         return np.divide(distance, np.sqrt(travelled), out=np.zeros_like(travelled), where=travelled > 0) * velocity
 
     return move
+
+
+def denoised(distance: float | np.ndarray, expected: float | np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what maps a step's squares to D/sqrt(t e + kappa (their sum so far - t e)_+); noise alone has e a step."""
+    total, steps = np.zeros(1), 0
+
+    def size(squares: np.ndarray) -> np.ndarray:
+        nonlocal total, steps
+        total, steps = total + squares, steps + 1
+        counted = steps * expected + SIGNAL * np.maximum(total - steps * expected, 0.0)
+        # 0 if all noise was too small to be squared.
+        return np.divide(distance, np.sqrt(counted), out=np.zeros_like(counted), where=counted > 0)
+
+    return size
 
 
 def limits(X: Any, clip: float) -> np.ndarray:

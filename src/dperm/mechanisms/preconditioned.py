@@ -3,12 +3,14 @@ r"""Preconditioned noisy gradient descent: noisy gradients (dperm.mechanisms.gra
     B = (sum_i x~_i x~_i' + (N + N')/2)/R^2,     x~_i = x_i min(1, R/||x_i||),     N of p^2 numbers from N(0, s^2),
     P = (B_+ + rho/a I)^{-1},                    B_+ = B with its eigenvalues below 0 raised to 0,
     theta_{t+1} = theta_t - eta_t P v_{t+1},     g_t and v_t as for plain descent, theta_0 = 0,
-    eta_t = D sqrt(tr P^{-1})/sqrt(sum_{s<=t} <g_s, P g_s>);     released: the mean of the last ceil(T/2) iterates.
+    eta_t = D sqrt(tr P^{-1})/sqrt(t e + kappa (sum_{s<=t} <g_s, P g_s> - t e)_+),     e = sigma^2 tr P;
+    released: the mean of the last ceil(T/2) iterates.
 
-These are the steps of AdaGrad-Norm (Ward, Wu & Bottou 2020) in the coordinates P^{-1/2} theta, in which features that
-go together, or are rare, weigh alike where the data stand out of the noise; rho/a is a floor above the size of that
-noise. With one feature P cancels, and they are the steps of plain descent. `step_size` is another public eta_t. With k
-classes (`dperm.mechanisms.multinomial`) theta is k rows of p numbers, and P is applied to each.
+These are the steps of AdaGrad-Norm (Ward, Wu & Bottou 2020), less the noise (kappa is plain descent's `SIGNAL`), in the
+coordinates P^{-1/2} theta, in which features that go together, or are rare, weigh alike where the data stand out of the
+noise; rho/a is a floor above the size of that noise. With one feature P cancels, and they are the steps of plain descent.
+`step_size` is another public eta_t. With k classes (`dperm.mechanisms.multinomial`) theta is k rows of p numbers, P is
+applied to each, and e is k times as large.
 
 Privacy. Let a be the ratio of the whole budget (`dperm.accounting.gaussian.gaussian_ratio`) and f = `gram_share`.
 Whatever the data, no x~ is longer than R, so that the p^2 numbers of the Gram matrix move by at most
@@ -120,7 +122,8 @@ def release(
     ratio = gaussian.gaussian_ratio(budget.epsilon, budget.delta)
     with one_thread():
         noisy = gram(X, domain.x_norm) + on_gram.sample((repeats, X.shape[1], X.shape[1]), rng)
-        move = preconditioned(noisy, floor / ratio, distance, step_size)
+        classes = loss.classes if isinstance(loss, Multinomial) else 1
+        move = preconditioned(noisy, floor / ratio, distance, classes * on_step.scale**2, step_size)
     theta = gradient.descend(
         X, y, loss, gradient.limits(X, clip), on_step, move,
         steps=steps, momentum=momentum, average="tail", rng=rng, repeats=repeats,
@@ -144,13 +147,19 @@ def gram(X: Any, x_norm: float) -> np.ndarray:
     return total
 
 
-def preconditioned(noisy: np.ndarray, floor: float, distance: float, step_size: float | None = None) -> gradient.Move:
-    """Return the steps eta_t P v; noisy: shape (repeats, p, p), the Gram matrices before they are made symmetric."""
+def preconditioned(
+    noisy: np.ndarray, floor: float, distance: float, variance: float, step_size: float | None = None
+) -> gradient.Move:
+    """Return the steps eta_t P v; noisy: shape (repeats, p, p), the Gram matrices before they are made symmetric.
+
+    variance: sigma^2, or k sigma^2 of k classes.
+    """
     values, vectors = np.linalg.eigh((noisy + noisy.transpose(0, 2, 1)) / 2)
     values = np.maximum(values, 0.0) + floor
     # P = half half'.
     half = vectors / np.sqrt(values)[:, None]
-    adaptive = gradient.adaptive(distance * np.sqrt(values.sum(axis=1, keepdims=True)), len(noisy))
+    reach = distance * np.sqrt(values.sum(axis=1, keepdims=True))
+    size = gradient.denoised(reach, variance * (1 / values).sum(axis=1, keepdims=True))
 
     def move(gradients: np.ndarray, velocity: np.ndarray) -> np.ndarray:
         # The p numbers of each class are a row, which half multiplies from the right.
@@ -159,6 +168,7 @@ def preconditioned(noisy: np.ndarray, floor: float, distance: float, step_size: 
         if step_size is not None:
             return step_size * step
         # <g, P g> is the square of its length in the coordinates of P^{-1/2} theta.
-        return adaptive((gradients.reshape(each) @ half).reshape(gradients.shape), step)
+        squares = ((gradients.reshape(each) @ half) ** 2).sum(axis=(1, 2))
+        return size(squares[:, None]) * step
 
     return move

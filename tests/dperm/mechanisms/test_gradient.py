@@ -1,5 +1,6 @@
 """Noisy gradient descent: it does what a slow loop does, spends what accountants say, and cannot be moved further."""
 
+import functools
 import math
 
 import numpy as np
@@ -34,20 +35,26 @@ def release(X, y, loss=None, *, seed=0, **rest):
 
 
 def literal(X, y, loss, drawn, *, ridge, clip, momentum, eta, average):
-    """Descend record by record; `eta` is a number, or None for the adaptive rule. `drawn` (T, p) is the noise."""
-    theta, velocity, squares, iterates = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0.0, []
-    for z in drawn:
+    """Descend record by record; `eta(t, squares)` gives the step or that of each coordinate. `drawn` is the noise."""
+    theta, velocity, squares, iterates = np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.zeros(X.shape[1]), []
+    for t, z in enumerate(drawn, start=1):
         total = z.copy()
         for x, target in zip(X, y, strict=True):
             one = float(loss.derivative(x @ theta, target)) * x
             size = math.sqrt(sum(one**2))
             total += one * min(1.0, clip / size) if size > 0 else 0.0
         total += ridge * theta
-        squares += sum(total**2)
+        squares += total**2
         velocity = momentum * velocity + total
-        theta = theta - (1 / (1.5 * math.sqrt(squares)) if eta is None else eta) * velocity
+        theta = theta - eta(t, squares) * velocity
         iterates.append(theta)
     return iterates[-1] if average == "none" else np.mean(iterates[len(iterates) // 2 :], axis=0)
+
+
+def coordinates(scale, t, squares):
+    """Steps of D = 0.7 for each of three coordinates, of the squares of its gradients and of what the noise adds."""
+    own = [max(square - t * scale**2, 0.0) for square in squares]
+    return np.array([0.7 / math.sqrt(3 * (t * scale**2 + 0.03 * square)) for square in own])
 
 
 @together.over(
@@ -55,7 +62,8 @@ def literal(X, y, loss, drawn, *, ridge, clip, momentum, eta, average):
     [
         ({"step_size": 0.01}, 0.01),
         ({"clip": 0.3, "momentum": 0.8, "step_size": 0.02, "ridge": 2.0}, 0.02),
-        ({"clip": 0.3, "momentum": 0.5}, None),
+        ({"clip": 0.3, "momentum": 0.5}, lambda scale, t, squares: 1 / (1.5 * math.sqrt(squares.sum()))),
+        ({"clip": 0.3, "momentum": 0.5, "distance": 0.7, "average": "tail"}, coordinates),
         ({"n_public": 70, "ridge": 3.0, "average": "tail"}, 1 / (70 * 1.5**2 / 4 + 3.0)),
         ({"neighbours": "replace", "average": "tail", "momentum": 0.9}, 1 / (40 * 1.5**2 / 4)),
         ({"neighbours": "replace", "n_public": 55}, 1 / (55 * 1.5**2 / 4)),
@@ -69,7 +77,8 @@ def test_each_repeat_is_the_slow_loop_with_the_same_noise(arguments, eta, steps)
     law = gradient.calibrate(told["clip"], BUDGET, steps=steps, neighbours=arguments.get("neighbours", "add_remove"))
     released = release(X, y, steps=steps, repeats=3, seed=4, **arguments)
     drawn = np.random.default_rng(4).normal(0.0, law.scale, (steps, 3, X.shape[1]))
-    expected = [literal(X, y, losses.logistic(), drawn[:, r], eta=eta, **told) for r in range(3)]
+    steps_of = functools.partial(eta, law.scale) if callable(eta) else lambda t, squares: eta
+    expected = [literal(X, y, losses.logistic(), drawn[:, r], eta=steps_of, **told) for r in range(3)]
     np.testing.assert_allclose(released.theta, expected, rtol=1e-10, atol=1e-12)
     assert released.converged.all()
     assert (released.certificate == 0).all()

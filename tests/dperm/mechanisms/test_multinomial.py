@@ -142,16 +142,18 @@ def test_of_two_classes_the_difference_is_the_logistic_gradient():
 
 
 def test_a_preconditioned_step_multiplies_each_class_by_the_same_matrix():
-    rng, floor, distance = np.random.default_rng(6), 0.7, 1.3
+    rng, floor, distance, variance = np.random.default_rng(6), 0.7, 1.3, 0.2
     noisy = rng.normal(size=(2, 3, 3))
-    move = preconditioned.preconditioned(noisy, floor, distance)
+    move = preconditioned.preconditioned(noisy, floor, distance, variance)
     g, v = rng.normal(size=(2, 2, CLASSES * 3))
     moved = move(g, v)
     for r in range(2):
         values, vectors = np.linalg.eigh((noisy[r] + noisy[r].T) / 2)
         raised = vectors @ np.diag(np.maximum(values, 0) + floor) @ vectors.T
         P, each = np.linalg.inv(raised), g[r].reshape(CLASSES, 3)
-        eta = distance * math.sqrt(np.trace(raised)) / math.sqrt(sum(row @ P @ row for row in each))
+        noise = variance * np.trace(P)
+        counted = noise + 0.03 * max(sum(row @ P @ row for row in each) - noise, 0.0)
+        eta = distance * math.sqrt(np.trace(raised) / counted)
         expected = [eta * P @ row for row in v[r].reshape(CLASSES, 3)]
         np.testing.assert_allclose(moved[r].reshape(CLASSES, 3), expected, rtol=1e-9)
 

@@ -81,7 +81,7 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     # A public number of records at which the output noise is small.
     "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
     "gradient": (NoisyGradientDescent, {**{loss: _CLIPPED for loss in _RISKS}, MULTINOMIAL: {**_CLIPPED, **_THREE}}),
-    # One step, of which the sign is left.
+    # One step, of which the sign is looked at.
     "preconditioned": (
         PreconditionedGradientDescent,
         {**{loss: _FIRST_STEP for loss in _RISKS}, MULTINOMIAL: {**_FIRST_STEP, **_THREE}},

@@ -1,7 +1,7 @@
-r"""A first step whose length is public, as a user calls it: what it tells is the sign of one noisy sum.
+r"""The sign of a first step, as a user calls it: it tells one side of one noisy sum.
 
-With one feature and `steps=1` preconditioned descent releases D or -D, whatever the noisy Gram matrix is. All that
-theta tells is the sign of -(m + z), where m is the sum of clipped gradients and z the noise of the step. The
+With one feature and `steps=1` preconditioned descent releases a falling function of m + z, where m is the sum of
+clipped gradients and z the noise of the step, whatever the noisy Gram matrix is. Looked at is its sign. The
 law is read off `fit`: z is told to the generator, and where the sign of theta changes is found by bisection, which is
 -m in the scale that the generator was asked for, whatever the fit made of the records. So no formula of
 the mechanism is used. At what is left of epsilon once the Gram matrix has its share the best event of a Gaussian

@@ -96,8 +96,10 @@ class NoisyGradientDescent(DescentEstimator):
     momentum : float, optional
         In [0, 1); default 0.9.
     step_size : float, optional
-        A public eta, at most 1e30. Left out, steps of D/sqrt(sum_{s<=t} ||g_s||^2), which need no number of records
-        and no curvature; D is the longest gradient at theta = 0 over lambda (times sqrt(k/2) of k > 2 classes).
+        A public eta, at most 1e30. Left out, each coordinate has steps of its own, which the noisy gradients and the
+        size of their noise determine, so that no number of records and no curvature is needed
+        (`dperm.mechanisms.gradient`); D is the longest gradient at theta = 0 over lambda (times sqrt(k/2) of k > 2
+        classes).
     calibration : {"tight"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
     x_norm : float, default=1.0
@@ -124,7 +126,7 @@ class NoisyGradientDescent(DescentEstimator):
     References
     ----------
     kifer2012, Section 1 (comparison); Bassily, Smith & Thakurta 2014; Dong, Roth & Su 2022, Corollary 3.3; Balle & Wang
-    2018; Ward, Wu & Bottou 2020.
+    2018; Duchi, Hazan & Singer 2011; Tang, Shpilevskiy & Lecuyer 2024.
 
     Examples
     --------
