@@ -216,9 +216,6 @@ def test_noise_that_is_made_of_the_records_is_an_error():
         linear.attack(call, "add_remove", 0.0, np.random.default_rng(0))
 
 
-# A sign.
-
-
 def one_step(make=PreconditionedGradientDescent, share=0.5, crowd=18, classes=(0, 1)):
     given = {"classes": classes, "gradient_clip": 1e-3, "steps": 1, "gram_share": share}
     return corners.Call(lambda: make(**given), classes, "a step", crowd=(crowd, 1.0))
@@ -227,15 +224,17 @@ def one_step(make=PreconditionedGradientDescent, share=0.5, crowd=18, classes=(0
 def test_where_the_sign_of_a_step_turns_is_where_its_noise_undoes_the_clipped_sum():
     """18 records pull by c each; the noise has c/(sqrt(1 - share) a), and the corner (1, 1) takes one of them away."""
     for corner, number in ((None, 18), ((1.0, 1.0), 17), ((1.0, 0.0), 19)):
-        assert signs.turning(one_step(), corner) == pytest.approx(-number * math.sqrt(0.5) * RATIO, abs=1e-9)
+        turn = -number * math.sqrt(0.5) * RATIO
+        found = {signs.turning(one_step(), corner, np.ones(1), told) for told in ([], [turn], [*range(-29, 30, 9)])}
+        assert [*found] == pytest.approx([turn] * len(found), abs=1e-9)
 
 
 def test_of_three_classes_the_crowd_is_undone_along_its_pull():
     """A record of another class pulls at 120 degrees: half of a clip the other way."""
     call = one_step(classes=(0, 1, 2))
-    assert signs.along(call) == pytest.approx(np.array([-2, 1, 1]) / math.sqrt(6))
+    assert (line := signs.along(call)) == pytest.approx(np.array([-2, 1, 1]) / math.sqrt(6))
     for corner, number in ((None, 18), ((1.0, 0.0), 19), ((-1.0, 0.0), 17), ((1.0, 1.0), 17.5)):
-        assert signs.turning(call, corner) == pytest.approx(-number * math.sqrt(0.5) * RATIO, abs=1e-9)
+        assert signs.turning(call, corner, line) == pytest.approx(-number * math.sqrt(0.5) * RATIO, abs=1e-9)
 
 
 def test_of_preconditioned_descent_the_sign_spends_what_the_step_is_left_and_with_less_noise_more(monkeypatch):

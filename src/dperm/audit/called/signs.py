@@ -15,6 +15,7 @@ Records are the corners of `corners`. No intercept: then theta has two coordinat
 Neighbouring relation: each row's.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -28,8 +29,8 @@ from dperm.audit.called.corners import Call, Corner
 from dperm.audit.called.recording import Recorded, RecordingGenerator
 from dperm.errors import DataError
 
-# In scales of the noise: where the sign changes lies between, and is found to rounding.
-_REACH, _BISECTIONS = 30.0, 48
+# In scales of the noise: where the sign changes lies between, how finely it is found, and how near a guess has to be.
+_REACH, _WIDTH, _NEAR = 30.0, 60 * 2.0**-48, 1e-12
 
 
 class ToldGenerator(RecordingGenerator):
@@ -56,7 +57,12 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
     kinds = {tuple((type(law), law.scale, vector.shape) for law, vector in one.drawn) for one in fits.values()}
     if len(kinds) > 1:
         raise DataError(f"{call.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")
-    chances = {corner: special.ndtr(turning(call, corner)) for corner in fits}
+    line, turns = along(call), {}
+    for corner in fits:
+        # Corners pull as hard as each other, one way or the other.
+        mirrored = [2 * turns[None] - turn for turn in turns.values()]
+        turns[corner] = turning(call, corner, line, [*turns.values(), *mirrored])
+    chances = {corner: special.ndtr(turn) for corner, turn in turns.items()}
     laws = {corner: np.array([chance, 1 - chance]) for corner, chance in chances.items()}
     tried = [exact.exact(laws.__getitem__, [pair], delta=delta) for pair in corners.pairs(laws, neighbours)]
     best = first_of_best(tried, lambda found: found.epsilon)
@@ -80,9 +86,11 @@ def along(call: Call) -> np.ndarray:
     return -still / np.linalg.norm(still)
 
 
-def turning(call: Call, corner: Corner) -> float:
-    """Return the noise of the step along the crowd's pull, in its scale, at which theta changes its side there."""
-    line = along(call)
+def turning(call: Call, corner: Corner, line: np.ndarray, guesses: Sequence[float] = ()) -> float:
+    """Return the noise of the step along a line, in its scale, at which theta changes its side there.
+
+    A guess is looked at from both sides: a right one spares most fits, a wrong one narrows the bracket.
+    """
 
     def above(told: float) -> bool:
         return descents.numbers(_told(call, corner, told * line)) @ line > 0
@@ -90,7 +98,10 @@ def turning(call: Call, corner: Corner) -> float:
     low, high = -_REACH, _REACH
     if not above(low) or above(high):
         raise DataError(f"{call.words}: the sign of theta hangs on more than the noise of its step")
-    for _ in range(_BISECTIONS):
+    for told in (guess + side for guess in guesses for side in (-_NEAR, _NEAR)):
+        if low < told < high:
+            low, high = (told, high) if above(told) else (low, told)
+    while high - low > _WIDTH:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if above(middle) else (low, middle)
     return 0.5 * (low + high)
