@@ -15,6 +15,7 @@ import numpy as np
 
 from dperm.compiled import compiled
 from dperm.mechanisms.kernel.ball_law import piece
+from dperm.solvers.pointwise import exponential
 
 
 @compiled
@@ -26,11 +27,15 @@ def _move(kind, w, P, h, phi, exact, zeta, sigma, step):
         value += w[j] * phi[j]
     off = exact + zeta - value
     if kind == 2:
-        gain = 1.0
+        # By rows of the symmetric P, added up side by side: a sum of one row after the other waits for each addition.
         for i in range(r):
             h[i] = 0.0
+        for i in range(r):
+            here = phi[i]
             for j in range(r):
-                h[i] += P[i, j] * phi[j]
+                h[j] += P[i, j] * here
+        gain = 1.0
+        for i in range(r):
             gain += h[i] * phi[i]
         for i in range(r):
             w[i] += off / gain * h[i]
@@ -61,23 +66,28 @@ def over_set(Phi, f, uniform, zeta, xi, weight, kind, sigma, step, ridge, w, P, 
     Returns the number of updates, and by how much a z fell short of the set's best, at most.
     """
     m, r = Phi.shape
-    h = np.zeros(r)
-    mass = np.empty(m)
+    h, columns = np.zeros(r), Phi.T.copy()
+    mass, bits = np.empty((2, m))
     score = np.empty(m)
     w[:] = 0.0
     _reset(kind, P, ridge)
     updates, shortfall = 0, 0.0
     for t in range(zeta.shape[0]):
+        # Coordinate by coordinate: all points of the set side by side.
+        score[:] = 0.0
+        for j in range(r):
+            for i in range(m):
+                score[i] += columns[j, i] * w[j]
         best = 0.0
         for i in range(m):
-            value = 0.0
-            for j in range(r):
-                value += Phi[i, j] * w[j]
-            score[i] = abs(f[i] - value)
+            score[i] = abs(f[i] - score[i])
             best = max(best, score[i])
+        for i in range(m):
+            mass[i] = weight * (score[i] - best)
+        exponential(mass, mass, bits)
         total = 0.0
         for i in range(m):
-            total += math.exp(weight * (score[i] - best))
+            total += mass[i]
             mass[i] = total
         z = min(np.searchsorted(mass, uniform[t] * total, side="right"), m - 1)
         shortfall = max(shortfall, best - score[z])
