@@ -8,9 +8,9 @@ r"""Preconditioned noisy gradient descent: noisy gradients (dperm.mechanisms.gra
 
 These are the steps of AdaGrad-Norm (Ward, Wu & Bottou 2020), less the noise (kappa is plain descent's `SIGNAL`), in the
 coordinates P^{-1/2} theta, in which features that go together, or are rare, weigh alike where the data stand out of the
-noise; rho/a is a floor above the size of that noise. With one feature P cancels, and they are the steps of plain descent.
-`step_size` is another public eta_t. With k classes (`dperm.mechanisms.multinomial`) theta is k rows of p numbers, P is
-applied to each, and e is k times as large.
+noise; rho/a is a floor above the size of that noise. With one feature P cancels, and they are the steps of plain
+descent. `step_size` is another public eta_t. With k classes (`dperm.mechanisms.multinomial`) theta is k rows of p
+numbers, P is applied to each, and e is k times as large.
 
 Privacy. Let a be the ratio of the whole budget (`dperm.accounting.gaussian.gaussian_ratio`) and f = `gram_share`.
 Whatever the data, no x~ is longer than R, so that the p^2 numbers of the Gram matrix move by at most
