@@ -9,12 +9,14 @@ s, Clopper and Pearson's lower limit of the share of right guesses,
 
     epsilon >= log(s/(1 - s))                    with probability `confidence`.
 
-delta > 0. The laws of neighbours are (1 - delta) P + delta Q and (1 - delta) P' + delta Q', where P and P' keep
-(epsilon, 0) (Kairouz, Oh & Viswanath 2015). Call a draw from Q or Q' a leak: of `tries` draws more than l leak with
-probability beta = (1 - confidence)/5 at most, if l is that quantile of Bin(tries, delta). Without the leaks R - l
-guesses or more are right and W or fewer are wrong, so the bound above holds for R - l and W with error
-1 - confidence - beta. A guess that only ever says one side is right on that side's draws alone: these are its `tries`.
-Proof: docs/audit.md.
+delta > 0. A draw is guessed rightly with probability r and wrongly with w, and r <= e^epsilon w + delta. Of all guesses
+R are right with odds r/w <= e^epsilon/(1 - delta/r), so with r_low, Clopper and Pearson's lower limit of r from R of
+`tries` draws,
+
+    epsilon >= log(s/(1 - s)) + log(1 - delta/r_low),
+
+where r_low may err with (1 - confidence)/20, and s with the rest. A guess that only ever says one side can be right
+on that side's draws alone: these are its `tries`, and r is the event's probability there. Proof: docs/audit.md.
 
 Gaussian trade-off (model="gaussian"). Where the tail that carries delta is too thin to be sampled this bound is far
 too low. If the mechanism adds Gaussian noise, its whole trade-off curve is that of N(mu, 1) against N(0, 1). Any event,
@@ -42,8 +44,8 @@ Model = Literal["none", "gaussian"]
 _STEPS = 60
 # No p-value below this is told from 0.
 _SMALLEST_P = 1e-300
-# What leaks may cost of the error that is allowed.
-_FOR_LEAKS = 0.2
+# What r_low may cost of the error that is allowed.
+_FOR_RIGHT = 0.05
 # Largest epsilon that a Gaussian's mu is turned into: past it a double overflows.
 _LARGEST_EPSILON = 700.0
 # Largest epsilon that one run is asked about.
@@ -166,20 +168,14 @@ def _largest_mu(epsilon: float, delta: float) -> float:
 
 def promised(hits: np.ndarray, tries: int, wrong: np.ndarray, delta: float, error: float) -> np.ndarray:
     """Return the bound that these counts give, which may be negative (counts need not be whole numbers)."""
-    for_leaks = _FOR_LEAKS * error if delta else 0.0
-    right = np.maximum(hits - leaks(tries, delta, for_leaks), 0.0)
-    made = np.maximum(right + wrong, 1.0)
-    share = lower_probability(right, made, error - for_leaks)
-    return special.logit(np.maximum(share, _SMALLEST_P))
-
-
-def leaks(tries: int, delta: float, error: float) -> int:
-    """Return the least number that leaks, each of `tries` with probability delta, exceed with a chance of `error`."""
-    low, high = -1, tries if delta else 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if special.betainc(middle + 1, tries - middle, delta) <= error else (middle, high)
-    return high
+    for_right = _FOR_RIGHT * error if delta else 0.0
+    hits = np.asarray(hits, dtype=np.float64)
+    share = lower_probability(hits, np.maximum(hits + wrong, 1.0), error - for_right)
+    bound = special.logit(np.maximum(share, _SMALLEST_P))
+    if not delta:
+        return bound
+    right = np.maximum(lower_probability(hits, tries, for_right), _SMALLEST_P)
+    return bound + np.log(np.maximum(1.0 - delta / right, _SMALLEST_P))
 
 
 def epsilon_of_one_run(right: int, made: int, canaries: int, delta: float, error: float) -> float:

@@ -191,9 +191,8 @@ def _pairs(thresholds: int, *, both: bool) -> tuple[np.ndarray, np.ndarray]:
 
 def _most_promising(right: np.ndarray, wrong: np.ndarray, leaked: np.ndarray) -> np.ndarray:
     """Return the places, in their order, of the guesses that look best by a normal approximation of the bound."""
-    right, wrong = np.maximum(right - leaked, 0.0) + 0.5, wrong + 0.5
-    spread = _CHOICE_SIGMAS * np.sqrt(1 / right + 1 / wrong + leaked / right**2)
-    rank = np.log(right / wrong) - spread
+    spread = _CHOICE_SIGMAS * np.sqrt(1 / (right + 0.5) + 1 / (wrong + 0.5))
+    rank = np.log((np.maximum(right - leaked, 0.0) + 0.5) / (wrong + 0.5)) - spread
     if len(rank) <= _LOOKED_AT:
         return np.arange(len(rank))
     return np.sort(np.argpartition(-rank, _LOOKED_AT)[:_LOOKED_AT])

@@ -68,22 +68,16 @@ def test_the_bound_errs_no_more_often_than_it_says(sides, delta):
         assert chance[bound > epsilon].sum() <= error
 
 
-def test_leaks_are_the_quantile_of_a_binomial():
-    for tries, delta, error in ((100, 0.05, 0.01), (20_000, 0.01, 1e-5), (1_000_000, 1e-6, 0.01), (50, 0.9, 0.3)):
-        most = bounds.leaks(tries, delta, error)
-        assert stats.binom.sf(most, tries, delta) <= error < stats.binom.sf(most - 1, tries, delta)
-    assert bounds.leaks(1_000, 0.0, 0.01) == 0 and bounds.leaks(1_000, 1e-9, 0.01) == 0
-
-
 def test_a_bound_by_hand():
     """100 right guesses and none wrong at 95 %: the share of right ones is at least 0.05^(1/100)."""
     low = 0.05 ** (1 / 100)
     counts = Counts(100, 100, 0, 100)
     assert bounds.epsilon_bound(counts, delta=0.0, confidence=0.95) == pytest.approx(math.log(low / (1 - low)))
-    # At delta = 0.1 more than 17 leaks of 100 have a chance of 1.0 %, more than 18 of 0.5 %: 82 guesses are left.
-    assert stats.binom.sf(17, 100, 0.1) > 0.01 > stats.binom.sf(18, 100, 0.1)
-    left = 0.04 ** (1 / 82)
-    assert bounds.epsilon_bound(counts, delta=0.1, confidence=0.95) == pytest.approx(math.log(left / (1 - left)))
+    # At delta = 0.1 a twentieth of the error is for how often the guess is right: 0.0025^(1/100) of the draws at least.
+    left, right = 0.0475 ** (1 / 100), 0.0025 ** (1 / 100)
+    by_hand = math.log(left / (1 - left)) + math.log(1 - 0.1 / right)
+    assert bounds.epsilon_bound(counts, delta=0.1, confidence=0.95) == pytest.approx(by_hand)
+    assert bounds.epsilon_bound(Counts(10, 100, 0, 100), delta=0.1, confidence=0.95) == 0
     share = 0.025 ** (1 / 100)
     mu = special.ndtri(share) - special.ndtri(1 - share)
     assert bounds.mu_bound(counts, confidence=0.95) == pytest.approx(mu)
