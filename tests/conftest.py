@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from dperm.solvers import blas  # noqa: F401
 
 # Each process of the tests has its share of the cores, and a second thread of BLAS spins until its next small matrix:
-# half of the time of the estimators' tests. Who asks for more threads gets them, and what a test starts has its own.
+# a third of the time of the estimators' tests. Who asks for more threads gets them, and what a test starts has its own.
 threadpool_limits(1, "blas")
 
 # In seconds, of the setting up of a test, of itself, and of the tidying up, each. Where no Python runs any more, within

@@ -5,21 +5,20 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import real_claims
 import together
 
 from dperm_pipeline import claims
 from dperm_pipeline.claims import answers, select
-from dperm_pipeline.claims import catalogue as catalogue_of
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = ROOT / "workflow/schemas/claims.schema.yaml"
 PAPERS = sorted(path.stem for path in (ROOT / "docs/papers").glob("*.md"))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_claim_variant_and_data_set_has_a_verdict(paper):
     page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
-    catalogue = catalogue_of.load(ROOT / f"resources/claims/{paper}.yaml", SCHEMA)
+    catalogue = real_claims.of(paper)
     table = re.search(r"<!-- claims -->\n(.*?)<!-- /claims -->", page, flags=re.DOTALL)[1]
     found, name = [], ""
     for line in table.splitlines()[2:]:
@@ -40,7 +39,7 @@ def test_every_claim_variant_and_data_set_has_a_verdict(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_claim_has_one_answer_above_its_tests(paper):
     page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
-    catalogue = catalogue_of.load(ROOT / f"resources/claims/{paper}.yaml", SCHEMA)
+    catalogue = real_claims.of(paper)
     table = re.search(r"<!-- answers -->\n(.*?)<!-- /answers -->", page, flags=re.DOTALL)[1]
     shown = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
     # Tests that stand beside the claims answer none.

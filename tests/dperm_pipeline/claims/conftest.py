@@ -1,18 +1,12 @@
 """What several files of unit tests share."""
 
-from pathlib import Path
+import copy
 
 import pytest
-
-from dperm_pipeline.claims import catalogue as catalogue_of
-
-ROOT = Path(__file__).parents[3]
+import real_claims
 
 
 @pytest.fixture(scope="module")
 def catalogue():
-    """The claim of the paired test."""
-    schema = ROOT / "workflow/schemas/claims.schema.yaml"
-    return [
-        claim for claim in catalogue_of.load(ROOT / "resources/claims/kifer2012.yaml", schema) if claim["id"] == "K-c38"
-    ]
+    """The claim of the paired test, to do with as one likes."""
+    return [copy.deepcopy(claim) for claim in real_claims.of("kifer2012") if claim["id"] == "K-c38"]

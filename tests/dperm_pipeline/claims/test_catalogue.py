@@ -8,6 +8,7 @@ import fake_audits
 import fake_rows
 import pandas as pd
 import pytest
+import real_claims
 import together
 import yaml
 
@@ -23,7 +24,7 @@ EXPERIMENT = "kifer2012-output"
 def test_every_claim_names_data_figures_and_columns_that_there_are():
     """Every claim of the catalogue is decided from a tiny run of its experiment, whatever the verdict."""
     rows = fake_rows.table1()
-    for claim in catalogue_of.load(CATALOGUE, SCHEMA):
+    for claim in real_claims.of("kifer2012"):
         assert claim["figure"] in figures.FIGURES
         if claim["experiment"] != "kifer2012-table1":
             continue
@@ -226,7 +227,7 @@ def test_a_claim_that_there_is_not_is_named():
 
 def test_all_claims_need_no_more_than_all_experiments():
     """Every claim of the papers can be asked for; those of parts need what their parts do."""
-    found = catalogue_of.load(sorted((ROOT / "resources/claims").glob("*.yaml")), SCHEMA)
+    found = real_claims.of(*real_claims.PAPERS)
     known = {claim["experiment"] for claim in found}
     for name in {claim["id"] for claim in found}:
         needed = catalogue_of.needs(found, name)
@@ -239,7 +240,7 @@ def test_all_claims_need_no_more_than_all_experiments():
 def test_a_promise_alone_is_judged_as_among_all(tmp_path):
     """Without the ledger where it is not needed: some are decided by quadratures only."""
     privacy, _ = fake_audits.write_ledgers(tmp_path)
-    found = catalogue_of.load(sorted((ROOT / "resources/claims").glob("*.yaml")), SCHEMA)
+    found = real_claims.of(*real_claims.PAPERS)
     promises = [claim for claim in found if claim["test"] == "ledger"]
     nothing = {"unavailable": {}, "metadata": {}}
     claims.judge(promises, {}, tmp_path / "all.parquet", privacy=privacy, **nothing)

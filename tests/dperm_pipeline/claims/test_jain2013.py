@@ -2,16 +2,14 @@
 
 import math
 import re
-from pathlib import Path
 
 import pytest
+import real_claims
 import together
 
-from dperm_pipeline.claims import catalogue as catalogue_of
 from dperm_pipeline.claims import select
 
-ROOT = Path(__file__).parents[3]
-CLAIMS = catalogue_of.load(ROOT / "resources/claims/jain2013.yaml", ROOT / "workflow/schemas/claims.schema.yaml")
+CLAIMS = real_claims.of("jain2013")
 IDS = [f"J-c{k:02d}" for k in range(1, 41)]
 HEADLINES = {f"J-c{k:02d}" for k in (1, 2, 4, 5, 6, 7, 8, 9, 10, 17, 19, 22, 23, 27, 28, 35, 37)}
 # Theorems, kernels, minimisers and mechanisms that are not the paper's: nothing of theirs has a corrected form.

@@ -1,14 +1,11 @@
 """The claims of li2021 are decided by the rules of the catalogue: which test, margin, shares, points."""
 
-from pathlib import Path
-
+import real_claims
 import together
 
-from dperm_pipeline.claims import catalogue as catalogue_of
 from dperm_pipeline.claims import select
 
-ROOT = Path(__file__).parents[3]
-CLAIMS = catalogue_of.load(ROOT / "resources/claims/li2021.yaml", ROOT / "workflow/schemas/claims.schema.yaml")
+CLAIMS = real_claims.of("li2021")
 POISSON = {"poisson-500", "poisson-1000"}
 # AUC, share, log distance; error is log mean squared error (0.02) or misclassification (0.005).
 ERROR = {0.02, 0.005}
