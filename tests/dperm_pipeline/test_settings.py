@@ -90,3 +90,20 @@ def test_a_declaration_loads_and_computes_nothing():
         modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
         assert modules <= {"dataclasses", "dperm_pipeline.settings", "dperm_papers.jain2013.shared.row_splits"}
         assert not [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.FunctionDef, ast.Lambda))]
+        # What a class holds beside its words are fields, whose values are among a job's params.
+        held = [node for each in tree.body if isinstance(each, ast.ClassDef) for node in each.body]
+        fields = [node for node in held if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call)]
+        assert all(node in fields or isinstance(node, ast.Expr) for node in held), path
+
+
+def test_code_takes_nothing_of_a_declaration_but_the_class_of_its_settings():
+    """A number beside it, such as the designs that stand there, is in no digest."""
+    for path in Path(dperm_papers.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dperm_papers"):
+                taken = [alias.name for alias in node.names]
+                assert "settings" not in taken and (not node.module.endswith(".settings") or taken == ["Settings"]), (
+                    path
+                )
+            elif isinstance(node, ast.Import):
+                assert not [alias.name for alias in node.names if alias.name.endswith(".settings")], path
