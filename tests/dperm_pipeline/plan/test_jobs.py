@@ -129,7 +129,9 @@ def test_one_job_draws_all_of_an_experiment_or_a_ledger(every):
     assert set(found) == set(expected)
     for source, (rows, drawn, tables) in expected.items():
         job = found[source]
-        assert job.input == {"rows": rows}
+        # Of one experiment others' implementations were measured elsewhere.
+        others = ["src/dperm_papers/frontier/linear/elsewhere.jsonl"] if source == "frontier-linear" else []
+        assert job.input == {"rows": rows, "elsewhere": others} and [*job.params["sources"]] == others
         assert sorted(job.output) == sorted(
             [f"results/paper/figures/{name}.{suffix}" for name in drawn for suffix in ("svg", "png")]
             + [f"results/paper/tables/{name}.{suffix}" for name in tables for suffix in ("csv", "md")]
