@@ -8,6 +8,8 @@ Elsewhere the sign is 1, and the fixed point is that of NAPP-ERM. So let theta l
 
 and b gives theta^(1), which had both entries above 0. Data under which that b sends an entry of theta^(1) to 0 cannot
 release this theta. The two problems have different minimisers, so the set of such theta changes with every record.
+The infinite weight alone does it: NAPP-ERM by Algorithm 1's steps would release the same theta. What its claims
+(N-c17, N-c18) are tested on is the minimiser.
 
 Neighbouring relation: add/remove.
 """
