@@ -22,6 +22,7 @@ PUBLIC: Catalogue[str, str] = {
     "PINP": "dperm.mechanisms.estimators.interactive",
     "PreconditionedGradientDescent": "dperm.mechanisms.estimators.preconditioned",
     "PredictionLedger": "dperm.mechanisms.prediction.ledger",
+    "PrivacySession": "dperm.mechanisms.session.open",
     "PrivateOneVsRest": "dperm.mechanisms.estimators.one_vs_rest",
     "PrivateSearchCV": "dperm.mechanisms.estimators.search",
     "RKHSGaussian": "dperm.mechanisms.estimators.rkhs",
@@ -36,6 +37,7 @@ PUBLIC: Catalogue[str, str] = {
     "TDIL": "dperm.mechanisms.estimators.tdil",
     "ThresholdLearner": "dperm.mechanisms.prediction.learners",
     "diagnostics": "dperm.mechanisms.diagnostics",
+    "privacy_card": "dperm.mechanisms.session.card",
 }
 __all__ = sorted(PUBLIC)
 

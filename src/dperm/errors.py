@@ -59,6 +59,10 @@ class BudgetExhausted(DpermError):
     """An interactive mechanism was asked for more than its budget answers; nothing was spent by asking."""
 
 
+class SessionError(DpermError, ValueError):
+    """What an open PrivacySession does not let happen, because nobody could say afterwards what was spent."""
+
+
 class DomainViolation(DpermError, ValueError):
     """A record or a parameter lies outside the declared public bounds."""
 
@@ -73,6 +77,10 @@ class SolverError(DpermError):
 
 class PrivacyLeakWarning(RuntimeWarning):
     """Something that should be public was taken from the private data."""
+
+
+class SpentAgainWarning(UserWarning):
+    """The same object was fitted on the same records again: both fits spend, and only a PrivacySession adds that up."""
 
 
 class NoGuaranteeWarning(RuntimeWarning):

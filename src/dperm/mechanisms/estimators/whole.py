@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dperm.mechanisms import diagnostics
+from dperm.mechanisms import diagnostics, session
 
 
 class _Swap:
@@ -43,7 +43,7 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
             made = one_fit(self)
             others = dict(vars(made))
         try:
-            with ignoring_numpy_errors(made):
+            with session.charged(made, self, args), ignoring_numpy_errors(made):
                 fit(made, *args, **kwargs)
         except BaseException:
             # Of an interrupt as well.

@@ -1,0 +1,175 @@
+r"""What releases that are chosen one after another may spend together (docs/privacy.md, section 15, Theorem Y).
+
+Each is (epsilon_i, delta_i)-DP given all before, and both numbers may depend on what was seen before; a filter refuses
+the release that would leave the budget (epsilon, delta). Two ways to add up, one of which is chosen beforehand:
+
+    basic   sum epsilon_i <= epsilon and sum delta_i <= delta; sums in the decimals that were written, so that ten times
+            0.1 is 1;
+    renyi   sum delta_i <= delta/2, and sum R_a(epsilon_i), turned into epsilon at delta/2, at most epsilon, where
+            R_a(e) is the Renyi divergence of order a of randomised response, the largest of any e-DP release. a is
+            fixed beforehand: that which allows the most small releases.
+
+Neighbouring relation: the same one for all.
+"""
+
+import functools
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Literal, NamedTuple
+
+import numpy as np
+from dp_accounting.rdp import rdp_privacy_accountant as dp_renyi
+
+from dperm.accounting import renyi
+from dperm.domain import Budget, one_of
+from dperm.errors import InvalidBudget
+
+Accountant = Literal["basic", "renyi"]
+_ORDERS = 1 + np.geomspace(0.1, 1e4, 200)
+# What sums of divergences may be rounded by.
+_ROUNDING = 1e-12
+
+
+class Spent(NamedTuple):
+    """What releases spend together.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        All together are (epsilon, delta)-DP.
+    fits : bool
+        Whether the filter lets them.
+    """
+
+    epsilon: float
+    delta: float
+    fits: bool
+
+
+def spent(total: Budget, releases: Iterable[Budget], accountant: Accountant = "basic") -> Spent:
+    """Return what releases spend together, and whether that is within `total`.
+
+    Parameters
+    ----------
+    total : Budget
+    releases : iterable of Budget
+        In any order.
+    accountant : {"basic", "renyi"}
+        Chosen before the first release.
+
+    Returns
+    -------
+    Spent
+
+    Raises
+    ------
+    InvalidBudget
+        If `renyi` is asked for a total with delta = 0.
+
+    References
+    ----------
+    Rogers, Roth, Ullman & Vadhan 2016, Theorem 3.6 (basic); Feldman & Zrnic 2021, Theorem 4.5 (Renyi filter).
+    """
+    one_of("accountant", accountant, Accountant)
+    made = list(releases)
+    delta = _exact(one.delta for one in made)
+    if accountant == "basic":
+        epsilon = _exact(one.epsilon for one in made)
+        fits = epsilon <= _decimal(total.epsilon) and delta <= _decimal(total.delta)
+        return Spent(float(epsilon), float(delta), fits)
+    order = renyi_order(total)
+    if not made:
+        return Spent(0.0, 0.0, True)
+    divergence = math.fsum(_divergence(order, one.epsilon) for one in made) * (1 + _ROUNDING)
+    epsilon = _converted(order, divergence, total.delta / 2)
+    fits = epsilon <= total.epsilon and delta <= _decimal(total.delta) / 2
+    return Spent(epsilon, float(delta) + total.delta / 2, fits)
+
+
+@functools.cache
+def renyi_order(total: Budget) -> float:
+    """Return the order a at which the most small releases fit into a budget.
+
+    Parameters
+    ----------
+    total : Budget
+
+    Returns
+    -------
+    float
+        Above 1.
+
+    Raises
+    ------
+    InvalidBudget
+        If delta = 0, or no order allows a release.
+    """
+    if total.delta == 0:
+        raise InvalidBudget("delta=0 leaves accountant='renyi' nothing; take accountant='basic', or allow some delta")
+    # A small release costs a epsilon_i^2/2.
+    allowed = [(total.epsilon - _converted(a, 0.0, total.delta / 2, least=-math.inf)) / a for a in _ORDERS]
+    if max(allowed) <= 0:
+        raise InvalidBudget(f"epsilon={total.epsilon} is too little for accountant='renyi' at this delta; take 'basic'")
+    return float(_ORDERS[int(np.argmax(allowed))])
+
+
+def _converted(order: float, divergence: float, delta: float, least: float = 0.0) -> float:
+    """Return epsilon at `delta` of what has this Renyi divergence."""
+    if divergence > 0:
+        (epsilon, _) = dp_renyi.compute_epsilon([order], [divergence], delta)
+        return max(least, float(epsilon))
+    return max(least, math.log1p(-1 / order) - math.log(delta * order) / (order - 1))
+
+
+@functools.lru_cache(maxsize=4096)
+def _divergence(order: float, epsilon: float) -> float:
+    return renyi.pure(order, epsilon)
+
+
+def _decimal(value: float) -> Decimal:
+    """Return the number as it is written."""
+    return Decimal(repr(float(value)))
+
+
+def _exact(values: Iterable[float]) -> Decimal:
+    return sum(map(_decimal, values), Decimal(0))
+
+
+def difference(total: float, part: float) -> Decimal:
+    """Return what is left of a number, as they are written; 0 at least.
+
+    Parameters
+    ----------
+    total, part : float
+
+    Returns
+    -------
+    Decimal
+    """
+    return max(Decimal(0), _decimal(total) - _decimal(part))
+
+
+def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
+    """Return what (epsilon, delta) for one record promises for `size` of them.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    size : int
+        1 or above.
+
+    Returns
+    -------
+    epsilon, delta : float
+        size epsilon, and delta (e^{size epsilon} - 1)/(e^epsilon - 1), at most 1.
+
+    References
+    ----------
+    Dwork & Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2.
+    """
+    if size == 1 or epsilon == 0:
+        return float(epsilon), float(min(1.0, size * delta))
+    with np.errstate(over="ignore"):
+        factor = float(np.expm1(np.float64(size * epsilon)) / np.expm1(np.float64(epsilon)))
+    return size * epsilon, min(1.0, delta * factor) if delta else 0.0

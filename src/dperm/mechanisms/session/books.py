@@ -1,0 +1,51 @@
+"""What a session has charged: in memory for one process, or in a journal that any number of processes share."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dperm.domain import Budget
+from dperm.mechanisms.serving import Listener, Serving
+
+
+class Books(Listener):
+    """Charges by their number; whoever reads or writes them has the turn (`serving.turn`)."""
+
+    def __init__(self, terms: Mapping[str, Any], path: str | Path | None):
+        self.forget()
+        self.serving = Serving(path, terms)
+        self.serving.listen(self)
+        with self.serving.turn():
+            pass  # reads what was charged, and refuses a journal that is none
+
+    def forget(self) -> None:
+        """Know of no charge."""
+        self.entries: dict[int, tuple[Budget, str]] = {}
+        self._next = 0
+
+    def replay(self, records: list[list]) -> None:
+        """Take in what other processes charged and gave back."""
+        for kind, number, *rest in records:
+            if kind == "charge":
+                epsilon, delta, words = rest
+                self._enter(number, Budget(epsilon, delta), words)
+            elif kind == "return":
+                self.entries.pop(number, None)
+            else:
+                raise self.serving.damaged(f"{kind!r} is no charge of a session")
+
+    def charge(self, cost: Budget, words: str) -> int:
+        """Write a charge down, on disk before this returns, and return its number; needs the turn."""
+        number = self._next
+        self.serving.write(["charge", number, cost.epsilon, cost.delta, words])
+        self._enter(number, cost, words)
+        return number
+
+    def give_back(self, number: int) -> None:
+        """Write down that a fit released nothing; needs the turn."""
+        self.serving.write(["return", number])
+        self.entries.pop(number, None)
+
+    def _enter(self, number: int, cost: Budget, words: str) -> None:
+        self.entries[number] = cost, words
+        self._next = number + 1

@@ -1,0 +1,365 @@
+"""The open session: what is charged, refused, stated."""
+
+import contextlib
+import json
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dperm.accounting import adaptive
+from dperm.accounting.adaptive import Accountant
+from dperm.domain import Budget, Neighbours, one_of
+from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
+from dperm.mechanisms.session import callers
+from dperm.mechanisms.session.books import Books
+
+# By which a process that this one starts learns that a session is open.
+_VARIABLE = "DPERM_SESSION"
+_OPENING = threading.RLock()
+_WITHIN = threading.local()
+# By id of the estimator, the records that it was last fitted on: the very array, as long as it lives.
+_SEEN: dict[int, "weakref.ref | None"] = {}
+
+
+class _Open:
+    """The session that is open in this process."""
+
+    session: "PrivacySession | None" = None
+
+
+@dataclass(frozen=True)
+class SessionStatement:
+    """What everything that a session released promises together.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        All releases together are (epsilon, delta)-DP.
+    of_epsilon, of_delta : float
+        The session's budget.
+    neighbours : {"add_remove", "replace"}
+    accountant : {"basic", "renyi"}
+    unit : str
+        Whose records are protected.
+    releases : tuple of str
+        What was charged, in words.
+    person_epsilon, person_delta : float
+        The same promise for a person with as many rows as the session declares: group privacy.
+    """
+
+    epsilon: float
+    delta: float
+    of_epsilon: float
+    of_delta: float
+    neighbours: str
+    accountant: str
+    unit: str
+    releases: tuple[str, ...]
+    person_epsilon: float
+    person_delta: float
+
+    def __str__(self):
+        relation = {"add_remove": "adding or removing", "replace": "replacing"}[self.neighbours]
+        lines = [
+            f"({self.epsilon:g}, {self.delta:g})-differential privacy for {relation} one record, of "
+            f"({self.of_epsilon:g}, {self.of_delta:g}); added up by {self.accountant!r}; unit: {self.unit}"
+        ]
+        if (self.person_epsilon, self.person_delta) != (self.epsilon, self.delta):
+            lines.append(f"for the unit: ({self.person_epsilon:g}, {self.person_delta:g})")
+        return "\n".join([*lines, *(f"- {words}" for words in self.releases)])
+
+    def to_json(self) -> str:
+        """Return the statement for machines.
+
+        Returns
+        -------
+        str
+        """
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+class PrivacySession:
+    """One budget over everything that is done with one data set.
+
+    While it is open (`with`), each fit of a private estimator is charged before it runs, in whatever thread, clone,
+    Pipeline or cross-validation it happens, and a fit that does not fit any more is refused. Refused too are fits that
+    promise nothing, those of another neighbouring relation, Pipelines with a step that learns from the records without
+    privacy, and searches that choose by private scores (take PrivateSearchCV, which is charged as a whole). What is
+    done to the records outside of the library's estimators nobody sees: docs/session.md.
+
+    Parameters
+    ----------
+    epsilon, delta : float, default=1.0, 0.0
+        Of all fits together.
+    neighbours : {"add_remove", "replace"}, default="add_remove"
+        The relation of the promise; every fit must have it.
+    accountant : {"basic", "renyi"}, default="basic"
+        How costs add up. "renyi" allows more of many small fits, and needs delta > 0.
+    ledger : path-like, optional
+        A journal: then several processes, and later sessions, share the budget, and a crash forgets no charge. One file
+        for each data set. Without it the budget ends with the session, and other processes are refused.
+    rows_per_person : int, default=1
+        Most rows that one person has, a promise of yours; the statement then speaks of persons too.
+
+    Raises
+    ------
+    InvalidBudget
+        If the budget is impossible, or the ledger is of another one.
+    SessionError
+        On opening, if a session is open in this process.
+
+    References
+    ----------
+    Rogers, Roth, Ullman & Vadhan 2016; Feldman & Zrnic 2021; docs/privacy.md, section 15, Theorem Y. Not of dwork2018,
+    jain2013, kifer2012 or li2021: each states one release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import OutputPerturbation, PrivacySession
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 500)
+    >>> y = np.array([1, 1, 0, 0] * 500)
+    >>> with PrivacySession(epsilon=2.0, delta=1e-5) as session:
+    ...     model = OutputPerturbation(epsilon=1.5, delta=1e-6, classes=(0, 1)).fit(X, y)
+    ...     session.spent.epsilon, session.left.epsilon
+    (1.5, 0.5)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        neighbours: Neighbours = "add_remove",
+        accountant: Accountant = "basic",
+        ledger: str | Path | None = None,
+        rows_per_person: int = 1,
+    ):
+        self.total = Budget(epsilon, delta)
+        one_of("neighbours", neighbours, Neighbours)
+        one_of("accountant", accountant, Accountant)
+        if accountant == "renyi":
+            adaptive.renyi_order(self.total)
+        if (
+            isinstance(rows_per_person, bool)
+            or not isinstance(rows_per_person, int | np.integer)
+            or rows_per_person < 1
+        ):
+            raise ValueError(f"rows_per_person={rows_per_person!r} must be a whole number, at least 1")
+        self.neighbours, self.accountant, self.rows_per_person = neighbours, accountant, int(rows_per_person)
+        self.ledger = None if ledger is None else Path(ledger).resolve()
+        self._books = Books(self._terms(), self.ledger)
+
+    def _terms(self) -> dict[str, Any]:
+        return {
+            "what": "session", "epsilon": self.total.epsilon, "delta": self.total.delta, "neighbours": self.neighbours,
+            "accountant": self.accountant,
+        }  # fmt: skip
+
+    def __enter__(self) -> "PrivacySession":
+        with _OPENING:
+            if _Open.session is not None:
+                raise SessionError("a session is open in this process; close it first: one budget is spent at a time")
+            _Open.session, self._owner = self, os.getpid()
+            told = {**self._terms(), "ledger": None if self.ledger is None else str(self.ledger), "owner": os.getpid()}
+            self._before = os.environ.get(_VARIABLE)
+            os.environ[_VARIABLE] = json.dumps(told)
+        return self
+
+    def __exit__(self, *_) -> None:
+        with _OPENING:
+            _Open.session = None
+            os.environ.pop(_VARIABLE, None)
+            if self._before is not None:
+                os.environ[_VARIABLE] = self._before
+
+    def charge(self, epsilon: float, delta: float = 0.0, *, words: str) -> None:
+        """Charge a release of your own, before it runs.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            What it promises, under the session's relation.
+        words : str
+            What it is, for the statement.
+
+        Raises
+        ------
+        BudgetExhausted
+            If it does not fit any more; nothing is charged then.
+        """
+        self._charge(Budget(epsilon, delta), words)
+
+    def _charge(self, cost: Budget, words: str) -> int:
+        books = self._books
+        with books.serving.turn():
+            made = [one for one, _ in books.entries.values()]
+            if not adaptive.spent(self.total, [*made, cost], self.accountant).fits:
+                now = adaptive.spent(self.total, made, self.accountant)
+                raise BudgetExhausted(
+                    f"{words}: epsilon={cost.epsilon:g}, delta={cost.delta:g} does not fit: of the session's "
+                    f"({self.total.epsilon:g}, {self.total.delta:g}) ({now.epsilon:g}, {now.delta:g}) is spent by "
+                    f"{len(made)} releases; nothing was run or charged"
+                )
+            return books.charge(cost, words)
+
+    def _give_back(self, number: int) -> None:
+        with self._books.serving.turn():
+            self._books.give_back(number)
+
+    @property
+    def spent(self) -> adaptive.Spent:
+        """What all releases so far spend together."""
+        with self._books.serving.turn():
+            made = [one for one, _ in self._books.entries.values()]
+        return adaptive.spent(self.total, made, self.accountant)
+
+    @property
+    def left(self) -> adaptive.Spent:
+        """The budget less what is spent; of "renyi" a single release may cost more or less than that."""
+        now = self.spent
+        epsilon = float(adaptive.difference(self.total.epsilon, now.epsilon))
+        return adaptive.Spent(epsilon, float(adaptive.difference(self.total.delta, now.delta)), now.fits)
+
+    def statement(self) -> SessionStatement:
+        """Return what all releases so far promise together.
+
+        Returns
+        -------
+        SessionStatement
+        """
+        with self._books.serving.turn():
+            entries = list(self._books.entries.values())
+        now = adaptive.spent(self.total, [one for one, _ in entries], self.accountant)
+        k = self.rows_per_person
+        person = adaptive.of_group(now.epsilon, now.delta, k)
+        unit = "a record" if k == 1 else f"a person with at most {k} rows"
+        return SessionStatement(
+            now.epsilon, now.delta, self.total.epsilon, self.total.delta, self.neighbours, self.accountant, unit,
+            tuple(f"{words}: epsilon {one.epsilon:g}, delta {one.delta:g}" for one, words in entries), *person,
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
+    """Charge the open session for a fit, if there is one; warn, outside, of what nobody else would say.
+
+    `model` is what is fitted, a view of `owner`, the user's object; `given` are the arguments of `fit`.
+
+    A fit inside another one is part of it. A fit that is refused by an error of its arguments, or whose statement
+    promises less than was charged for, releases nothing and gives its charge back; one that a solver or an interrupt
+    ended keeps it.
+    """
+    if getattr(_WITHIN, "fit", False):
+        yield
+        return
+    session, name = _current(), type(model).__name__
+    _look_around(session, name)
+    cost = _cost(model)
+    number = None
+    if session is not None and cost is not None:
+        _same_relation(session, model)
+        number = session._charge(cost, name)
+    elif session is None:
+        _again(owner, given, name)
+    _WITHIN.fit = True
+    try:
+        yield
+        if number is not None:
+            _as_charged(session, model, cost)
+    except (TypeError, ValueError):
+        if number is not None:
+            session._give_back(number)
+        raise
+    finally:
+        _WITHIN.fit = False
+
+
+def _current() -> PrivacySession | None:
+    """Return the session of this process, or of the one that started it."""
+    with _OPENING:
+        session, told = _Open.session, os.environ.get(_VARIABLE)
+        # A forked process has the session that it inherited: with a ledger it goes on there.
+        if session is not None and (session.ledger is not None or session._owner == os.getpid()):
+            return session
+        terms = json.loads(told) if told else None
+        if terms is None or terms["owner"] == os.getpid():
+            return None
+        if terms["ledger"] is None:
+            raise SessionError(
+                f"process {terms['owner']} has a session open and started this one ({os.getpid()}), which cannot see "
+                "its budget; open it with ledger='a file', or fit in that process (n_jobs=1, or threads)"
+            )
+        _Open.session = PrivacySession(
+            terms["epsilon"], terms["delta"], neighbours=terms["neighbours"], accountant=terms["accountant"],
+            ledger=terms["ledger"],
+        )  # fmt: skip
+        return _Open.session
+
+
+def _look_around(session: PrivacySession | None, name: str) -> None:
+    steps = callers.learning_steps()
+    if steps:
+        words = (
+            f"before {name} the Pipeline has steps that learn from the records without privacy: {', '.join(steps)}; "
+            "what they learn is in the model. Declare it instead (bounds, clip=True), or fit the step on public "
+            "records and wrap it in sklearn.frozen.FrozenEstimator"
+        )
+        if session is not None:
+            raise SessionError(words)
+        warnings.warn(words, PrivacyLeakWarning, stacklevel=5)
+    search = callers.searching() if session is not None else None
+    if search:
+        raise SessionError(
+            f"{search} would choose by scores on private records, which no fit pays for; take PrivateSearchCV, which "
+            "is charged as a whole"
+        )
+
+
+def _cost(model: Any) -> Budget | None:
+    """Return what a fit may spend; None of a Student, whose teacher has paid."""
+    if not hasattr(model, "epsilon"):
+        return None
+    return Budget(model.epsilon, getattr(model, "delta", 0.0))
+
+
+def _same_relation(session: PrivacySession, model: Any) -> None:
+    relation = getattr(model, "neighbours", getattr(getattr(model, "estimator", None), "neighbours", None))
+    if relation is not None and relation != session.neighbours:
+        raise SessionError(
+            f"{type(model).__name__} has neighbours={relation!r} and the session {session.neighbours!r}; promises "
+            "under two relations do not add up: give both the same"
+        )
+
+
+def _as_charged(session: PrivacySession, model: Any, cost: Budget) -> None:
+    """Refuse a fit that does not promise what was charged; nothing of it is kept."""
+    told = model.privacy_
+    if told.guarantee == "none":
+        raise SessionError(f"{type(model).__name__} promises nothing, because {told.reason}; nothing was released")
+    if told.epsilon > cost.epsilon or told.delta > cost.delta or told.neighbours != session.neighbours:
+        raise SessionError(f"{type(model).__name__} was charged {cost} and states {told}; nothing was released")
+
+
+def _again(owner: Any, given: tuple, name: str) -> None:
+    """Warn of a second fit of an object on the very same array; nothing of its content is looked at."""
+    with contextlib.suppress(TypeError):
+        records = weakref.ref(given[0]) if given else None
+        before = _SEEN.get(id(owner))
+        if before is None:
+            weakref.finalize(owner, _SEEN.pop, id(owner), None).atexit = False
+        elif records is not None and before() is given[0]:
+            warnings.warn(
+                f"this {name} is fitted on the same records again: both fits together spend what they promise twice; "
+                "PrivacySession adds up what is spent",
+                SpentAgainWarning,
+                stacklevel=5,
+            )
+        _SEEN[id(owner)] = records

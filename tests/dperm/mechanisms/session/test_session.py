@@ -1,0 +1,254 @@
+"""Sessions as users meet them: what is charged, refused, given back, shared, and survives a kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
+
+import dperm
+from dperm import OutputPerturbation, PrivacySession, privacy_card
+from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+y = (X[:, 0] > 0).astype(int)
+
+
+def model(epsilon=0.5, **given):
+    return OutputPerturbation(**{"epsilon": epsilon, "delta": 1e-6, "classes": (0, 1), **given})
+
+
+def spent(session):
+    return round(session.spent.epsilon, 9)
+
+
+@pytest.mark.parametrize("fitted", ["alone", "clone", "pipeline", "folds", "search", "rest"])
+def test_every_way_to_fit_is_charged(fitted):
+    search = dperm.PrivateSearchCV(model(), {"curvature": [10.0, 100.0]}, epsilon=0.5, delta=1e-6)
+    rest = dperm.PrivateOneVsRest(OutputPerturbation(), epsilon=0.5, delta=1e-6, classes=(0, 1, 2))
+    ways = {
+        "alone": lambda: model().fit(X, y),
+        "clone": lambda: clone(model()).fit(X, y),
+        "pipeline": lambda: make_pipeline(Normalizer(), model()).fit(X, y),
+        "folds": lambda: cross_val_score(model(0.1), X, y, cv=5, error_score="raise"),
+        "search": lambda: search.fit(X, y),
+        "rest": lambda: rest.fit(X, y),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with PrivacySession(epsilon=2.0, delta=1e-4) as session:
+            ways[fitted]()
+    assert spent(session) == 0.5
+
+
+def test_threads_are_charged_one_by_one():
+    with PrivacySession(epsilon=1.0, delta=1e-3) as session:
+        outcomes = []
+
+        def fit():
+            try:
+                outcomes.append(model(0.1).fit(X, y))
+            except BudgetExhausted as error:
+                outcomes.append(error)
+
+        threads = [threading.Thread(target=fit) for _ in range(16)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    assert spent(session) == 1.0
+    assert sum(isinstance(one, BudgetExhausted) for one in outcomes) == 6 and len(outcomes) == 16
+
+
+def test_what_does_not_fit_is_not_run():
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session:
+        model(0.75).fit(X, y)
+        late = model(0.5)
+        with pytest.raises(
+            BudgetExhausted, match=r"epsilon=0\.5, delta=1e-06 does not fit.*\(0\.75, 1e-06\) is spent by 1"
+        ):
+            late.fit(X, y)
+        assert not hasattr(late, "coef_") and session.left.epsilon == 0.25
+        with pytest.raises(BudgetExhausted, match="mine"):
+            session.charge(0.3, words="mine")
+        session.charge(0.25, words="mine")
+    assert session.left.epsilon == 0 and "mine: epsilon 0.25" in str(session.statement())
+
+
+class Broken:
+    """Records that fail in a way that nobody foresaw."""
+
+    def __array__(self, *_, **__):
+        raise ZeroDivisionError
+
+
+def test_what_released_nothing_is_given_back():
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session:
+        with pytest.raises(ValueError, match="curvature"):
+            model(curvature=-1.0).fit(X, y)
+        with (
+            pytest.warns(PrivacyLeakWarning),
+            pytest.raises(SessionError, match="promises nothing, because the labels"),
+        ):
+            model(classes=None).fit(X, y)
+        assert spent(session) == 0
+        with pytest.raises(ZeroDivisionError):
+            model().fit(Broken(), y)
+        assert spent(session) == 0.5
+
+
+def test_relations_do_not_mix():
+    with PrivacySession(epsilon=1.0, delta=1e-5), pytest.raises(SessionError, match="'replace' and the session 'add_"):
+        model(neighbours="replace").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("step", "named"),
+    [
+        (StandardScaler(), r"standardscaler \(StandardScaler\)"),
+        (make_column_transformer((PCA(1), [0, 1]), remainder="passthrough"), r"pca \(PCA\)"),
+        (make_pipeline(Normalizer(), PCA(2)), r"pca \(PCA\)"),
+        (Normalizer(), None),
+        (FrozenEstimator(StandardScaler().fit(np.ones((2, 3)))), None),
+        (make_column_transformer((OneHotEncoder(categories=[[0]]), [0])), None),
+    ],
+)
+def test_a_step_that_learns_is_refused_inside_and_warned_of_outside(step, named):
+    if named is None:
+        with PrivacySession(epsilon=1.0, delta=1e-5):
+            make_pipeline(step, model(clip=True)).fit(np.zeros((60, 3)), y)
+        return
+    chain = make_pipeline(step, model(clip=True))
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session, pytest.raises(SessionError, match=named):
+        chain.fit(X, y)
+    assert spent(session) == 0
+    with pytest.warns(PrivacyLeakWarning, match=named):
+        chain.fit(X, y)
+
+
+def test_a_choice_by_private_scores_is_refused():
+    search = GridSearchCV(model(), {"epsilon": [0.1, 0.2]}, cv=2, error_score="raise")
+    found = pytest.raises(SessionError, match=r"GridSearchCV would choose.*PrivateSearchCV")
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session, found:
+        search.fit(X, y)
+    assert spent(session) == 0
+
+
+@pytest.mark.slow
+def test_a_choice_in_other_processes_is_refused_too(tmp_path):
+    search = GridSearchCV(model(), {"epsilon": [0.1, 0.2]}, cv=2, error_score="raise", n_jobs=2)
+    with PrivacySession(epsilon=1.0, delta=1e-5, ledger=tmp_path / "budget.journal") as session:
+        with pytest.raises(SessionError, match="a search over parameters would choose"):
+            search.fit(X, y)
+        assert cross_val_score(model(0.1), X, y, cv=2, n_jobs=2, error_score="raise").shape == (2,)
+        assert spent(session) == 0.2
+
+
+def test_a_second_fit_of_the_same_object_outside_warns():
+    one = model()
+    one.fit(X, y)
+    with pytest.warns(SpentAgainWarning, match="again"):
+        one.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one.fit(X.copy(), y)
+        model().fit(X, y)
+
+
+def test_one_session_at_a_time():
+    with PrivacySession(), pytest.raises(SessionError, match="a session is open"), PrivacySession():
+        pass
+    with PrivacySession():
+        pass
+
+
+def test_a_person_with_several_rows():
+    with PrivacySession(epsilon=1.0, delta=1e-3, rows_per_person=3) as session:
+        fitted = model(0.5).fit(X, y)
+        told = json.loads(session.statement().to_json())
+        card = privacy_card(make_pipeline(Normalizer(), fitted), session)
+    assert told["person_epsilon"] == 1.5 and told["unit"] == "a person with at most 3 rows"
+    assert card.unit_epsilon == 1.5 and "for the unit" in card.session
+    assert "random_state" not in card.parameters and json.loads(card.to_json())["epsilon"] == 0.5
+    assert "| Proof |" in str(card)
+    with pytest.raises(SessionError, match="no privacy statement"):
+        privacy_card(model())
+    with pytest.raises(ValueError, match="rows_per_person=0"):
+        PrivacySession(rows_per_person=0)
+
+
+def run(code, *arguments, **given):
+    """Start another Python."""
+    script = "import numpy as np, os, sys, dperm\nfrom dperm import *\n" + textwrap.dedent(code)
+    return subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, **given,
+    )  # fmt: skip
+
+
+FIT = """
+X = np.eye(3).repeat(20, axis=0); y = np.arange(60) % 2
+def fit(epsilon=.1): return OutputPerturbation(epsilon=epsilon, delta=1e-6, classes=(0, 1)).fit(X, y)
+"""
+
+
+def test_other_processes_share_the_ledger_or_are_refused(tmp_path):
+    ledger = tmp_path / "budget.journal"
+    children = FIT + "\nfit(); print('fitted')"
+    with PrivacySession(epsilon=1.0, delta=1e-3, ledger=ledger) as session:
+        model(0.5).fit(X, y)
+        assert run(children).communicate(timeout=120)[0] == "fitted\n"
+        if (child := os.fork()) == 0:
+            try:
+                model(0.1).fit(X, y)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert spent(session) == 0.7
+    with PrivacySession(epsilon=1.0, delta=1e-3, ledger=ledger) as again, pytest.raises(BudgetExhausted):
+        assert spent(again) == 0.7
+        model(0.5).fit(X, y)
+    with pytest.raises(dperm.errors.InvalidBudget, match=r"epsilon=1\.0 there and 2\.0 here"):
+        PrivacySession(epsilon=2.0, delta=1e-3, ledger=ledger)
+    with PrivacySession(epsilon=1.0, delta=1e-3):
+        refused = run(children)
+        assert "cannot see its budget" in refused.communicate(timeout=120)[1]
+
+
+def test_no_kill_forgets_a_charge(tmp_path):
+    """Thirty kills at random moments: what a process says that it released is in the ledger."""
+    ledger, rng = tmp_path / "budget.journal", np.random.default_rng(1)
+    released = 0
+    for _ in range(30):
+        ours, theirs = os.pipe()
+        if (child := os.fork()) == 0:
+            try:
+                with PrivacySession(epsilon=1e6, delta=0.5, ledger=ledger):
+                    while True:
+                        model().fit(X, y)
+                        os.write(theirs, b".")
+            finally:
+                os._exit(1)
+        os.close(theirs)
+        os.read(ours, 1)
+        time.sleep(float(rng.uniform(0, 0.05)))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        released += 1 + len(os.read(ours, 65_536))
+        os.close(ours)
+    with PrivacySession(epsilon=1e6, delta=0.5, ledger=ledger) as session:
+        assert released <= len(session.statement().releases) <= released + 30
