@@ -17,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib frontier-others audit-lock lock clean
+.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib frontier-others libraries audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -151,6 +151,11 @@ frontier-others: venv  ## others' private linear models on the frontier's splits
 	  PYTHONPATH=$$sources/better_objpert .venv-others-frontier/bin/python examples/frontier/fit_better_objpert.py $$splits >> $$rows; \
 	  mv $$rows src/dperm_papers/frontier/linear/elsewhere.jsonl
 	$(BIN)/python examples/frontier/table.py
+
+libraries: venv  ## the ledger of other people's libraries, each attacked in an environment of its own (half an hour)
+	$(BIN)/snakemake --cores $(CORES) --quiet -- libraries
+	cat results/libraries/rows/*.jsonl > docs/assets/libraries.jsonl
+	$(BIN)/python examples/libraries/ledger.py --docs
 
 audit-lock:  ## known weaknesses of the locked packages, by pip-audit in an environment of its own
 	@$(PYTHON) .ci/audit-lock/run.py $(ARGS)

@@ -20,6 +20,7 @@ include: "workflow/rules/drawing.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/papers.smk"
+include: "workflow/rules/libraries.smk"
 
 
 rule all:

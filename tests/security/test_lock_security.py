@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted(
-    {*ROOT.glob("*.lock"), *ROOT.glob("examples/*/*.lock"), *ROOT.glob(".ci/*/*.lock"), *ROOT.glob("tests/*/*.lock")}
+    {*ROOT.glob("*.lock"), *ROOT.glob("examples/**/*.lock"), *ROOT.glob(".ci/*/*.lock"), *ROOT.glob("tests/*/*.lock")}
 )
 UV = Path(sys.executable).with_name("uv")
 
