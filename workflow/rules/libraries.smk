@@ -5,7 +5,7 @@ LIBRARIES = sorted(
 
 
 wildcard_constraints:
-    library="|".join(LIBRARIES),
+    library="[a-z0-9-]+",
 
 
 rule library_environment:
@@ -22,8 +22,8 @@ rule library_environment:
         runtime=20,
     message:
         "install {wildcards.library} as it is locked"
-    shell:
-        "{sys.executable} examples/libraries/environment.py {wildcards.library} > {log} 2>&1"
+    script:
+        "../scripts/library_environment.py"
 
 
 rule attack_library:
@@ -44,9 +44,8 @@ rule attack_library:
         runtime=60,
     message:
         "attack {wildcards.library}"
-    shell:
-        "OMP_NUM_THREADS=1 PYTHONPATH=src .venv-libraries/{wildcards.library}/bin/python"
-        " examples/libraries/run.py {wildcards.library} > {output.rows} 2> {log}"
+    script:
+        "../scripts/attack_library.py"
 
 
 rule libraries_ledger:
@@ -66,8 +65,8 @@ rule libraries_ledger:
         runtime=5,
     message:
         "the ledger of other libraries"
-    shell:
-        "{sys.executable} {input.code} results/libraries {input.rows} > {log} 2>&1"
+    script:
+        "../scripts/libraries_ledger.py"
 
 
 rule libraries:
