@@ -11,14 +11,18 @@ No claim, verdict or ledger reads them.
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 MECHANISM = "elsewhere"
 
 
-def beside(rows: pd.DataFrame, path: str | Path) -> pd.DataFrame:
+def beside(rows: "pd.DataFrame", path: str | Path) -> "pd.DataFrame":
     """Return rows of a run, and after them those of `path` at what the run has: data sets, splits, epsilons."""
+    import pandas as pd  # a plan reads the name of the mechanism, and no rows
+
     found, known = read(path), rows[["dataset", "metric", "repeat"]].astype({"dataset": str, "metric": str})
     found = found.merge(known.drop_duplicates())
     found = found[found["epsilon"].isin(set(rows["epsilon"]))]
@@ -26,8 +30,10 @@ def beside(rows: pd.DataFrame, path: str | Path) -> pd.DataFrame:
     return pd.concat([plain, found.reindex(columns=rows.columns)], ignore_index=True) if len(found) else rows
 
 
-def read(path: str | Path) -> pd.DataFrame:
+def read(path: str | Path) -> "pd.DataFrame":
     """Return the rows of a file; `variant` says which version was measured, `setting` on whose splits."""
+    import pandas as pd
+
     head, *lines = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
     methods = head["methods"]
     rows = pd.DataFrame([line for line in lines if line["method"] in methods])

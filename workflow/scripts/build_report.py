@@ -12,8 +12,7 @@ with logged(snakemake):
 
     taken = snakemake.input
     config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))
-    timed = {"benchmarks": f"benchmarks/{snakemake.wildcards.scale}", "planned": snakemake.params.planned}
-    made_by = {"data": taken.data, **timed, "cited": taken.citation}
+    made_by = {"data": taken.data, "benchmarks": f"benchmarks/{snakemake.wildcards.scale}", "cited": taken.citation}
     report.build(
         snakemake.output.html,
         claims=taken.claims,
@@ -24,7 +23,7 @@ with logged(snakemake):
         rows=list(taken.rows),
         elsewhere=list(taken.elsewhere),
         config=config,
-        provenance=provenance.collect(seed=config["seed"], **made_by),
+        provenance=provenance.collect(seed=config["seed"], planned=snakemake.params.planned, **made_by),
         unavailable=snakemake.params.skipped,
         errata=taken.errata,
         origins=snakemake.params.origins,
