@@ -17,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib frontier-others libraries audit-lock lock clean
+.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow bench-auditors docs docs-assets audit-diffprivlib frontier-others libraries audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,18 @@ bench: venv  ## speed, as ratios to the naive way in the same run
 
 bench-workflow: venv  ## what the workflow itself costs: SCALE=quick, OF=folder of a finished run, IN=folder to run in
 	$(BIN)/python -m bench.workflow --scale $(SCALE) $(if $(OF),--of $(OF)) $(if $(IN),--in $(IN))
+
+bench-auditors: venv  ## ours beside DP-Sniper, dp_auditorium and jax_privacy, pinned; 7 GB of packages, an hour
+	$(PYTHON) -m venv .venv-others-auditors && .venv-others-auditors/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bench/auditors/requirements.lock
+	$(BIN)/python examples/frontier/fetch.py .venv-others-auditors/sources bench/auditors/sources.json
+	rows=.venv-others-auditors/rows.jsonl; sources=.venv-others-auditors/sources; others=.venv-others-auditors/bin/python; \
+	  export OMP_NUM_THREADS=1 TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1; set -e; \
+	  $(BIN)/python bench/auditors/run_dperm.py > $$rows; \
+	  PYTHONPATH=$$sources/jax_privacy $(BIN)/python bench/auditors/run_jax_privacy.py >> $$rows; \
+	  PYTHONPATH=$$sources $$others bench/auditors/run_dp_sniper.py >> $$rows; \
+	  PYTHONPATH=$$sources $$others bench/auditors/run_dp_auditorium.py >> $$rows; \
+	  mv $$rows docs/assets/auditors.jsonl
+	$(BIN)/python bench/auditors/table.py
 
 docs: venv  ## the documentation as a site, site/index.html, without a network
 	@rm -rf site

@@ -1,8 +1,11 @@
 """Fetch the files of others' code that are run, each at a fixed commit and checked by its SHA-256.
 
-python examples/frontier/fetch.py FOLDER      (FOLDER/<repository>/<file>; what is there and right stays)
+python examples/frontier/fetch.py FOLDER [SOURCES.json]     (what is in the folder and right stays)
+
+SOURCES.json holds another list than the one below, in the same shape.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -44,10 +47,10 @@ SOURCES = {
 }
 
 
-def fetch(folder: Path) -> list[Path]:
+def fetch(folder: Path, sources: dict = SOURCES) -> list[Path]:
     """Return where each file is, after it was fetched or found there; pooch refuses one with another checksum."""
     found = []
-    for repository, (commit, files) in SOURCES.items():
+    for repository, (commit, files) in sources.items():
         for name, (checksum, place) in files.items():
             path = folder / place
             url = f"{HOST}/{repository}/{commit}/{name}"
@@ -56,4 +59,4 @@ def fetch(folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    fetch(Path(sys.argv[1]))
+    fetch(Path(sys.argv[1]), *(json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[2:]))
