@@ -200,7 +200,7 @@ def others():
     )
     # A figure and a table of the experiment: the modules are those of all that it draws.
     yield "draw", figures.modules(experiment), ("matplotlib",), {
-        "input": {"rows": ROWS},
+        "input": {"rows": ROWS, "elsewhere": []},
         "output": {"svg": [drawn["svg"]], "png": [drawn["png"]], "csv": [made["csv"]], "md": [made["md"]]},
         "params": {"figures": {experiment: []}, "tables": {experiment: []}},
     }, set()  # fmt: skip
@@ -231,7 +231,7 @@ def others():
         "input": {
             **claims, **config, "privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet",
             "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],
-            "errata": "docs/errata.md", "citation": "CITATION.cff",
+            "elsewhere": [], "errata": "docs/errata.md", "citation": "CITATION.cff",
         },
         "output": {"html": page},
         "params": {"skipped": {}, "origins": {}, "planned": []},
