@@ -22,9 +22,7 @@ from dperm_pipeline import files, multiple
 from dperm_pipeline.figures import style
 
 ROOT = Path(__file__).parents[2]
-ROWS, PAGE, FIGURE = (
-    ROOT / "docs" / name for name in ("assets/libraries.jsonl", "libraries.md", "libraries.svg")
-)
+ROWS, PAGE, FIGURE = (ROOT / "docs" / name for name in ("assets/libraries.jsonl", "libraries.md", "libraries.svg"))
 LEVEL = 0.05
 RELATIONS = {
     "add_remove": "add/remove",

@@ -62,6 +62,7 @@ ALLOWED = {
     ("src/dperm_pipeline/forked/server.py", "import_module"): "from the table of libraries beside it",
     ("src/dperm_pipeline/report/provenance.py", "subprocess"): "git with fixed words, no shell",
     ("examples/frontier/fit_better_objpert.py", "torch"): "runs others' code as it is; nothing is read back",
+    ("bench/auditors/run_dp_sniper.py", "torch"): "runs others' code as it is; nothing is read back",
     ("examples/libraries/environment.py", "subprocess"): "uv, and a library's Python, by names of folders; no shell",
     ("docs/update_assets.py", "subprocess"): "git with fixed words, no shell",
     ("docs/site/api.py", "import_module"): "the names that the pages of the API list",
