@@ -58,8 +58,8 @@ def test_what_is_there_and_right_is_not_fetched_again_and_what_is_wrong_never_ta
     checksum = hashlib.sha256(kept.read_bytes()).hexdigest()
     # Nobody answers there.
     monkeypatch.setattr(fetch, "HOST", "http://127.0.0.1:9")
-    monkeypatch.setattr(fetch, "SOURCES", {"x": ("0", {"file.py": (checksum, "kept/file.py")})})
-    assert fetch.fetch(tmp_path) == [kept]
+    sources = {"x": ("0", {"file.py": (checksum, "kept/file.py")})}
+    assert fetch.fetch(tmp_path, sources) == [kept]
     kept.write_text("x = 2\n", encoding="utf-8")
     with pytest.raises(OSError, match=r"file\.py"):
-        fetch.fetch(tmp_path)
+        fetch.fetch(tmp_path, sources)

@@ -14,8 +14,6 @@ from dperm_pipeline import config_files, tables
 from dperm_pipeline.audits import ledger
 
 WEAK, STRONG, THIN = (500, 1_000, 250, 1_000), (6_000, 10_000, 2_000, 10_000), (9, 1_000, 0, 1_000)
-# The share of the error that the limit of right guesses among draws may have.
-FOR_RIGHT = 0.05
 FAMILY = ("paper", "mechanism", "calibration", "neighbours")
 
 
@@ -26,9 +24,8 @@ def sampled(counts, **changes):
 def bound(counts, error, delta=0.0):
     """log(s/(1 - s)) + log(1 - delta/r), s and r lower limits: of right guesses among guesses, and among draws."""
     hits, tries, wrong, _ = counts
-    for_right = FOR_RIGHT * error if delta else 0.0
-    share = stats.beta.ppf(error - for_right, hits, wrong + 1)
-    right = stats.beta.ppf(for_right, hits, tries - hits + 1) if delta else 1.0
+    share = stats.beta.ppf(error * (0.95 if delta else 1.0), hits, wrong + 1)
+    right = stats.beta.ppf(0.05 * error, hits, tries - hits + 1) if delta else 1.0
     return max(0.0, math.log(share / (1 - share)) + math.log(1 - delta / right)) if right > delta else 0.0
 
 
