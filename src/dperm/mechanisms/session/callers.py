@@ -19,7 +19,7 @@ _CALLS = {"fit", "fit_transform", "fit_predict", "_fit", "_fit_and_score"}
 
 def learning_steps() -> list[str]:
     """Return the steps of the Pipelines that call, by name and class, which learn from the records they are given."""
-    return [found for _, caller in _callers("sklearn.pipeline", "Pipeline") for found in _learning(caller.steps[:-1])]
+    return [found for _, caller in _callers("sklearn.pipeline", "Pipeline") for found in _learning(caller.steps)]
 
 
 def searching() -> str | None:
@@ -67,8 +67,13 @@ def _learning(steps: Any) -> Iterator[str]:
         inner = getattr(step, "transformers", getattr(step, "transformer_list", getattr(step, "steps", None)))
         if inner is not None:
             yield from _learning(inner)
-        elif not (_public(step) or type(step).__module__.startswith("dperm.")):
+        elif not (_public(step) or _ours(step)):
             yield f"{name} ({type(step).__name__})"
+
+
+def _ours(step: Any) -> bool:
+    """Is it an estimator of this library, or a user's subclass of one? Its own fit is charged."""
+    return any(base.__module__.startswith("dperm.") for base in type(step).__mro__)
 
 
 def _public(step: Any) -> bool:

@@ -308,7 +308,7 @@ def _look_around(session: PrivacySession | None, name: str) -> None:
     steps = callers.learning_steps()
     if steps:
         words = (
-            f"before {name} the Pipeline has steps that learn from the records without privacy: {', '.join(steps)}; "
+            f"the Pipeline of {name} has steps that learn from the records without privacy: {', '.join(steps)}; "
             "what they learn is in the model. Declare it instead (bounds, clip=True), or fit the step on public "
             "records and wrap it in sklearn.frozen.FrozenEstimator"
         )

@@ -14,7 +14,7 @@ from total_checks import contradicted
 
 from dperm import ExpMechSupport, SampAggSupport, SparseRegression, diagnostics
 from dperm.domain import Budget, Domain
-from dperm.errors import DataError, DomainViolation, InvalidBudget, NoGuaranteeWarning, SolverError
+from dperm.errors import DataError, DomainViolation, InvalidBudget, NoGuaranteeWarning, PrivacyLeakWarning, SolverError
 from dperm.mechanisms import sparse
 from dperm.mechanisms.support import exp_mech, samp_agg
 
@@ -150,7 +150,10 @@ def test_seeds_clones_and_pickles(make, data):
 
 def test_a_selector_stands_in_a_pipeline(data):
     X, y = data
-    pipeline = make_pipeline(MODELS["samp_agg"](epsilon=20.0, random_state=0), LinearRegression()).fit(X, y)
+    pipeline = make_pipeline(MODELS["samp_agg"](epsilon=20.0, random_state=0), LinearRegression())
+    # The regression that follows learns without privacy.
+    with pytest.warns(PrivacyLeakWarning, match="LinearRegression"):
+        pipeline.fit(X, y)
     np.testing.assert_allclose(pipeline[-1].coef_, [0.6, -0.6], atol=0.02)
     assert is_regressor(SparseRegression())
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
@@ -138,6 +139,23 @@ def test_a_step_that_learns_is_refused_inside_and_warned_of_outside(step, named)
     assert spent(session) == 0
     with pytest.warns(PrivacyLeakWarning, match=named):
         chain.fit(X, y)
+
+
+def test_a_model_without_privacy_after_a_private_step_is_refused():
+    chain = make_pipeline(dperm.SampAggSupport(epsilon=0.5, size=1, blocks=3), LinearRegression())
+    found = pytest.raises(SessionError, match="LinearRegression")
+    with PrivacySession(epsilon=1.0) as session, found:
+        chain.fit(X, X[:, 0])
+    assert spent(session) == 0
+
+
+def test_a_subclass_of_a_private_model_is_one():
+    class Mine(OutputPerturbation):
+        pass
+
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session:
+        make_pipeline(Normalizer(), Mine(epsilon=0.5, classes=(0, 1))).fit(X, y)
+    assert spent(session) == 0.5
 
 
 def test_a_choice_by_private_scores_is_refused():
