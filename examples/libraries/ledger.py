@@ -11,6 +11,7 @@ import json
 import math
 import re
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -134,6 +135,10 @@ def written(page: str, rows: pd.DataFrame) -> str:
     return page
 
 
+def _short(claim: str) -> str:
+    return textwrap.shorten(claim, 62, placeholder=" ...")
+
+
 def figure(rows: pd.DataFrame) -> Figure:
     """Draw the certified bound of each row as a multiple of its claim, a line for each claim."""
     rows = rows[rows["epsilon"] > 1e-6]
@@ -155,9 +160,11 @@ def figure(rows: pd.DataFrame) -> Figure:
             clip_on=False,
         )
     axis.axvline(1.0, color="#222222", linewidth=1.0, zorder=1)
-    axis.set_yticks(range(len(claims)), [f"{library}: {claim[:60]}" for library, claim in claims], size=5)
+    axis.set_yticks(range(len(claims)), [f"{library}: {_short(claim)}" for library, claim in claims], size=5)
     axis.set_ylim(len(claims) - 0.5, -0.5)
     axis.set_xlim(0, _FURTHEST)
+    # The picture is long: its numbers stand at both ends.
+    axis.tick_params(top=True, labeltop=True, axis="x")
     axis.set_xlabel("certified ε, as a multiple of the claimed ε (cut off at 12)")
     handles = [
         Line2D([], [], linestyle="", marker=marker, color="#555555", fillstyle=fill, label=label)
