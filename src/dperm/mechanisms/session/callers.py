@@ -64,11 +64,16 @@ def _learning(steps: Any) -> Iterator[str]:
     for name, step, *_ in steps:
         if step is None or isinstance(step, str):
             continue
-        inner = getattr(step, "transformers", getattr(step, "transformer_list", getattr(step, "steps", None)))
-        if inner is not None:
+        if inner := _inner(step):
             yield from _learning(inner)
         elif not (_public(step) or _ours(step)):
             yield f"{name} ({type(step).__name__})"
+
+
+def _inner(step: Any) -> Any:
+    """Return the steps that a ColumnTransformer, a FeatureUnion or a Pipeline holds; NAPP's `steps` is a number."""
+    found = (getattr(step, name, None) for name in ("transformers", "transformer_list", "steps"))
+    return next((steps for steps in found if isinstance(steps, list | tuple)), None)
 
 
 def _ours(step: Any) -> bool:

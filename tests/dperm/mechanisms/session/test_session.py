@@ -149,6 +149,13 @@ def test_a_model_without_privacy_after_a_private_step_is_refused():
     assert spent(session) == 0
 
 
+def test_a_model_whose_steps_are_a_number_is_charged_in_a_pipeline():
+    descent = dperm.NoisyGradientDescent(epsilon=0.5, delta=1e-6, steps=3, classes=(0, 1))
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session:
+        make_pipeline(Normalizer(), descent).fit(X, y)
+    assert spent(session) == 0.5
+
+
 def test_a_subclass_of_a_private_model_is_one():
     class Mine(OutputPerturbation):
         pass
