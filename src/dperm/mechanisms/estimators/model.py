@@ -26,6 +26,12 @@ from dperm.mechanisms.estimators.whole import one_fit
 LABELS_LEAKED = "the labels were taken from the data; pass classes=(negative, positive), which are public"
 # What an error of release=True says of that.
 UNDECLARED = "labels taken from the data would publish what is private; pass `classes`, which are public"
+# What serves more than two classes.
+SEVERAL = (
+    "for more than two classes take NoisyGradientDescent or PreconditionedGradientDescent with the logistic loss, "
+    "PrivateOneVsRest around any other linear model, or SoftMajority, each with the public classes=(0, 1, 2): "
+    "one budget pays for all classes"
+)
 # By name, as a core's `Release` has it.
 EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
 
@@ -214,19 +220,24 @@ def encoded(
     if clip and classes is not None:
         return classes, _numbered(y, classes)
     kind = type_of_target(y, input_name="y")
+    if kind.startswith("continuous"):
+        raise ValueError(
+            f"Unknown label type: {kind}, and labels are asked for; of real targets take loss='huber' where the model "
+            "has a loss, or AveragedPrediction around a regressor"
+        )
     if kind != "binary" and not (several and kind == "multiclass"):
         check_classification_targets(y)
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}; "
-            "train one model for each class against the rest, and share the budget between them"
-        )
+        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}; {SEVERAL}")
     if classes is None:
         warnings.warn(LABELS_LEAKED, PrivacyLeakWarning, stacklevel=stacklevel)
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
     if not np.isin(y, classes).all():
-        raise DataError(f"y holds a label that is not in classes={classes.tolist()}")
+        raise DataError(
+            f"y holds a label that is not in classes={classes.tolist()}; declare it, drop such records, or pass "
+            "clip=True, which takes it as the first of them"
+        )
     return classes, _numbered(y, classes)
 
 
@@ -249,9 +260,10 @@ def declared(classes: Any, *, several: bool = False) -> np.ndarray:
     alike = len({_kind(label) for label in given}) == 1 and all(equal(label, label) for label in given)
     if not alike or len(np.unique(labels)) < len(labels):
         more = ", or more than two, such as (0, 1, 2)" if several else ""
+        advice = f"; {SEVERAL}" if labels.ndim == 1 and len(labels) > 2 and not several else ""
         raise ValueError(
             f"classes={classes!r} must be two different labels: (negative, positive), such as (0, 1){more}; all "
-            "numbers or all text, and none of them NaN"
+            f"numbers or all text, and none of them NaN{advice}"
         )
     return labels
 

@@ -24,11 +24,26 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 _NUMBERS, _TEXT = "biuf", "US"
 # What NumPy takes for a number, and for nothing else.
 _SCALARS = {bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64}
+# The types of what marks a missing label, beside NaN: of Python, of pandas.
+_MARKS = {"NoneType", "NAType", "NaTType"}
+# What to do about entries that no model takes, in this library: what scikit-learn advises learns from the records.
+_CLIPPED = "clip=True (and classes, where targets are labels)"
+_MISSING = "fill in a public value first, as SimpleImputer(strategy='constant') does, which learns nothing from records"
+_WORDS = {
+    "X": "turn categories into numbers by their public levels, as OneHotEncoder(categories=[...], "
+    "handle_unknown='ignore') does in a Pipeline, which learns nothing from the records",
+    "y": "real targets are asked for; labels go with loss='logistic', where the model has a loss, and with classes=",
+}
+_TAKE_SPARSE = (
+    "ObjectivePerturbation, NoisyGradientDescent, PreconditionedGradientDescent, and the kernel models, of which "
+    "RKHSGaussian is what to try first"
+)
 
 
 def total(estimator: Any, *, numeric: bool) -> bool:
@@ -60,13 +75,17 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
             if hasattr(y, "__len__") and getattr(y, "ndim", 1) and len(y) != rows.shape[0]:
                 # scikit-learn would say how many there are.
                 raise ValueError("X and y hold different numbers of records")
+        _check_dense(estimator, rows, how)
+        if y is None:
+            # It says that y is required.
+            validate_data(estimator, rows, None, dtype=np.float64, ensure_all_finite=False, **how)
+        found = validate_data(
+            estimator, rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=int(not always), **how
+        )
+        y = column_or_1d(y, warn=True)
         if not always:
-            found, y = validate_data(estimator, rows, y, dtype=np.float64, y_numeric=numeric, **how)
-        else:
-            found = validate_data(
-                estimator, rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, **how
-            )
-            y = column_or_1d(y, warn=True)
+            _check_finite(found, "X", f"drop such records; or {_MISSING}; or pass {_CLIPPED}: such a row is then zeros")
+            _check_finite(y, "y", f"drop such records; or pass {_CLIPPED}: that is then 0, or the first of the classes")
         if hasattr(X, "columns") and rows is not X:
             # Its names; a frame that was converted has lost them.
             validate_data(estimator, X, skip_check_array=True)
@@ -80,7 +99,36 @@ def queried(estimator: Any, X: Any, **how: Any) -> Any:
     """
     rows = table(X)
     validate_data(estimator, X if hasattr(X, "columns") else rows, reset=False, skip_check_array=True)
-    return check_array(rows, dtype=np.float64, input_name="X", estimator=estimator, **how)
+    _check_dense(estimator, rows, how)
+    found = check_array(rows, dtype=np.float64, input_name="X", estimator=estimator, ensure_all_finite=False, **how)
+    _check_finite(found, "X", _MISSING)
+    return found
+
+
+def _check_dense(estimator: Any, rows: Any, how: Mapping[str, Any]) -> None:
+    """Refuse sparse rows where the model has no solver for them."""
+    if sparse.issparse(rows) and not how.get("accept_sparse"):
+        raise TypeError(
+            f"Sparse data was passed for X, and {type(estimator).__name__} takes dense rows alone: X.toarray() where "
+            f"memory allows; sparse rows are taken by {_TAKE_SPARSE}"
+        )
+
+
+def _check_finite(values: Any, name: str, remedy: str) -> None:
+    """Refuse NaN and infinity in this library's words: scikit-learn's recommend models without privacy."""
+    entries = values.data if sparse.issparse(values) else values
+    if entries.dtype.kind == "O":
+        held = entries.tolist()
+        missing = not _MARKS.isdisjoint({type(entry).__name__ for entry in held})
+        missing = missing or any(isinstance(entry, float) and entry != entry for entry in held)
+    elif entries.dtype.kind == "f":
+        missing = bool(np.isnan(entries).any())
+        if not missing and not np.isfinite(entries).all():
+            raise ValueError(f"Input {name} contains infinity; {remedy}")
+    else:
+        return
+    if missing:
+        raise ValueError(f"Input {name} contains NaN or another missing value; {remedy}")
 
 
 def table(X: Any, *, always: bool = False) -> Any:
@@ -218,7 +266,7 @@ def _numbers(values: Any, name: str, always: bool) -> Any:
     if not always and None in found:
         raise TypeError(
             f"{name} holds an entry that is no number: float's argument must be a string or a real number, and not too "
-            "large; drop or mend such records first, or pass clip=True (and classes, where targets are labels)"
+            f"large; {_WORDS[name]}; or drop or mend such records"
         )
     return np.array(found, dtype=np.float64).reshape(array.shape)
 

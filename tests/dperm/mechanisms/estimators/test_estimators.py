@@ -105,13 +105,6 @@ class TestEstimator:
         with pytest.raises(DataError, match="not in classes"):
             Estimator(classes=("non", "yes")).fit(X, y)
 
-    def test_three_classes_are_refused_with_the_remedy(self, Estimator, data):
-        # Descents have the multinomial loss (`test_multiclass`).
-        X, _ = data
-        loss = "smoothed_hinge" if Estimator in DESCENTS else "logistic"
-        with pytest.raises(ValueError, match="one model for each class"):
-            Estimator(loss=loss).fit(X, np.arange(len(X)) % 3)
-
     @together.over(("epsilon", "delta"), [(0, 0), (-1, 0), (np.inf, 0), (np.nan, 0), (1, 1), (1, -0.1)])
     def test_impossible_budgets_are_refused(self, Estimator, data, epsilon, delta):
         with pytest.raises(InvalidBudget, match=r"epsilon=|delta="):

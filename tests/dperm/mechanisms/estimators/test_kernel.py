@@ -156,8 +156,6 @@ class TestEstimator:
             Estimator(random_state=0).fit(X, y)
         with pytest.raises(DataError, match="not in classes"):
             Estimator(classes=("non", "yes")).fit(X, y)
-        with pytest.raises(ValueError, match="one model for each class"):
-            Estimator().fit(X, np.arange(len(X)) % 3)
 
     def test_without_a_certificate_nothing_is_released(self, Estimator, data, monkeypatch):
         def gives_up(*_, **__):
