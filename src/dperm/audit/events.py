@@ -32,6 +32,8 @@ Score = Callable[[np.ndarray], np.ndarray]
 MOST_COORDINATES = 16
 # Outputs a side that a score is learned from.
 _TRAINING = 20_000
+# A direction is made and cut on the same draws if there are so many a side for each of its numbers.
+_FOR_A_NUMBER = 400
 # Thresholds of a score: so many on either side of its median, down to a tail that this many of the sample lie in.
 _THRESHOLDS, _THINNEST = 24, 5
 # A threshold is moved by this share of the score's spread to either side, so that values which should be equal but for
@@ -124,14 +126,18 @@ def choose(
     that are wrong with probability `error`.
 
     Scores that are made from the draws (`first` for `data`, `second` for `neighbour`) are made from one half of
-    them and cut on the other. Of the mechanism the optional parts (`dperm.audit.target.Target`) are used; with
-    `raw`, the outputs' floating-point representation is looked at. The Gaussian model takes guesses of one side only.
+    them and cut on the other, but for directions: a few numbers do not fit thousands of draws by chance. Of the
+    mechanism the optional parts (`dperm.audit.target.Target`) are used; with `raw`, the outputs' floating-point
+    representation is looked at. The Gaussian model takes guesses of one side only.
     """
-    half = len(first) // 2
-    fixed = list(_fixed(first.shape[1], mechanism, data, neighbour, extra, raw))
+    half, p = len(first) // 2, first.shape[1]
+    fixed = list(_fixed(p, mechanism, data, neighbour, extra, raw))
+    few = _FOR_A_NUMBER * p <= len(first)
+    made = slice(None if few else half)
+    directions = list(_projections(first[made], second[made])) if p > 1 else []
     learned = list(_learned(first[:half], second[:half], mechanism, trees=trees))
     best, value = None, -math.inf
-    for candidates, start in ((fixed, 0), (learned, half)):
+    for candidates, start in ((fixed, 0), (directions, 0 if few else half), (learned, half)):
         for words, score in candidates:
             sides = _evaluate(score, first[start:]), _evaluate(score, second[start:])
             promise, above, below, side = _cut(*sides, delta, min(error, (1 - confidence) / 2), model)
@@ -250,14 +256,12 @@ def _fixed(
 
 
 def _learned(first: np.ndarray, second: np.ndarray, mechanism: Any, *, trees: bool) -> Iterator[tuple[str, Score]]:
-    """Give the scores that are made from draws."""
+    """Give the scores that are made from draws, but for directions."""
     for side, outputs in (("data", first), ("neighbour", second)):
         yield from _atoms(side, outputs)
     if getattr(mechanism, "centre", None) is None:
         for side, outputs in (("data", first), ("neighbour", second)):
             yield f"distance to the median of the {side}", _distance_to(np.median(outputs, axis=0))
-    if first.shape[1] > 1:
-        yield from _projections(first, second)
     if not trees:
         yield "how often the value came up", _frequencies(first, second)
     elif getattr(mechanism, "log_density", None) is None:
