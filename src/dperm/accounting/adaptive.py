@@ -6,8 +6,9 @@ the release that would leave the budget (epsilon, delta). Two ways to add up, on
     basic   sum epsilon_i <= epsilon and sum delta_i <= delta; sums in the decimals that were written, so that ten times
             0.1 is 1;
     renyi   sum delta_i <= delta/2, and sum R_a(epsilon_i), turned into epsilon at delta/2, at most epsilon, where
-            R_a(e) is the Renyi divergence of order a of randomised response, the largest of any e-DP release. a is
-            fixed beforehand: that which allows the most small releases.
+            R_a(e) is the Renyi divergence of order a of randomised response, the largest of any e-DP release. A
+            release that is rho_i-zCDP, such as Gaussian noise, adds a rho_i to this sum and nothing to the other one.
+            a is fixed beforehand: that which allows the most small releases.
 
 Neighbouring relation: the same one for all.
 """
@@ -15,6 +16,7 @@ Neighbouring relation: the same one for all.
 import functools
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
@@ -29,6 +31,20 @@ Accountant = Literal["basic", "renyi"]
 _ORDERS = 1 + np.geomspace(0.1, 1e4, 200)
 # What sums of divergences may be rounded by.
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Cost(Budget):
+    """What one release costs.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    rho : float or None
+        Where the release is rho-zCDP; of Gaussian noise (sensitivity/sigma)^2/2. The same relation.
+    """
+
+    rho: float | None = None
 
 
 class Spent(NamedTuple):
@@ -47,13 +63,13 @@ class Spent(NamedTuple):
     fits: bool
 
 
-def spent(total: Budget, releases: Iterable[Budget], accountant: Accountant = "basic") -> Spent:
+def spent(total: Budget, releases: Iterable[Cost], accountant: Accountant = "basic") -> Spent:
     """Return what releases spend together, and whether that is within `total`.
 
     Parameters
     ----------
     total : Budget
-    releases : iterable of Budget
+    releases : iterable of Cost
         In any order.
     accountant : {"basic", "renyi"}
         Chosen before the first release.
@@ -73,15 +89,16 @@ def spent(total: Budget, releases: Iterable[Budget], accountant: Accountant = "b
     """
     one_of("accountant", accountant, Accountant)
     made = list(releases)
-    delta = _exact(one.delta for one in made)
     if accountant == "basic":
-        epsilon = _exact(one.epsilon for one in made)
+        epsilon, delta = _exact(one.epsilon for one in made), _exact(one.delta for one in made)
         fits = epsilon <= _decimal(total.epsilon) and delta <= _decimal(total.delta)
         return Spent(float(epsilon), float(delta), fits)
     order = renyi_order(total)
     if not made:
         return Spent(0.0, 0.0, True)
-    divergence = math.fsum(_divergence(order, one.epsilon) for one in made) * (1 + _ROUNDING)
+    divergences, deltas = zip(*(_divergence(order, one) for one in made), strict=True)
+    delta = _exact(deltas)
+    divergence = math.fsum(divergences) * (1 + _ROUNDING)
     epsilon = _converted(order, divergence, total.delta / 2)
     fits = epsilon <= total.epsilon and delta <= _decimal(total.delta) / 2
     return Spent(epsilon, float(delta) + total.delta / 2, fits)
@@ -123,8 +140,11 @@ def _converted(order: float, divergence: float, delta: float, least: float = 0.0
 
 
 @functools.lru_cache(maxsize=4096)
-def _divergence(order: float, epsilon: float) -> float:
-    return renyi.pure(order, epsilon)
+def _divergence(order: float, cost: Cost) -> tuple[float, float]:
+    """Return what a release adds to both sums of `renyi`."""
+    pure = renyi.pure(order, cost.epsilon)
+    concentrated = math.inf if cost.rho is None else order * cost.rho
+    return (concentrated, 0.0) if concentrated <= pure else (pure, cost.delta)
 
 
 def _decimal(value: float) -> Decimal:

@@ -7,22 +7,36 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from dperm.accounting import adaptive
+from dperm.accounting.adaptive import Cost
+from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget
 from dperm.errors import InvalidBudget
 
 
-def worst(total, options, accountant, rounds, made=(), p=1.0, q=1.0):
+def leaky_response(cost):
+    """Return the probabilities of each outcome on both sides: the most telling release of this (epsilon, delta)."""
+    right, kept = 1 / (1 + math.exp(-cost.epsilon)), 1 - cost.delta
+    return [(cost.delta, 0.0), (kept * right, kept * (1 - right)), (kept * (1 - right), kept * right)]
+
+
+def gaussian_noise(cost, ratio=None):
+    """Return the same of Gaussian noise, of which is told in which of seven cells it lies."""
+    edges = np.array([-np.inf, -2, -1, 0, 1, 2, 3, np.inf])
+    cells = [np.diff(stats.norm.cdf(edges, loc)) for loc in (ratio or math.sqrt(2 * cost.rho), 0)]
+    return list(zip(*cells, strict=True))
+
+
+def worst(total, options, accountant, rounds, made=(), p=1.0, q=1.0, noise=gaussian_noise):
     """Return the largest delta, at the total's epsilon, of any way to choose releases as one goes."""
     found = max(0.0, p - math.exp(total.epsilon) * q)
     for one in options:
         if rounds == 0 or not adaptive.spent(total, [*made, one], accountant).fits:
             continue
-        right = 1 / (1 + math.exp(-one.epsilon))
-        kept = 1 - one.delta
-        outcomes = [(one.delta, 0.0), (kept * right, kept * (1 - right)), (kept * (1 - right), kept * right)]
-        then = [worst(total, options, accountant, rounds - 1, (*made, one), p * a, q * b) for a, b in outcomes]
+        outcomes = leaky_response(one) if one.rho is None else noise(one)
+        then = [worst(total, options, accountant, rounds - 1, (*made, one), p * a, q * b, noise) for a, b in outcomes]
         found = max(found, sum(then))
     return found
 
@@ -30,7 +44,7 @@ def worst(total, options, accountant, rounds, made=(), p=1.0, q=1.0):
 @pytest.mark.parametrize("accountant", ["basic", "renyi"])
 @pytest.mark.parametrize("delta", [0.02, 0.3])
 def test_no_strategy_spends_more(accountant, delta):
-    options = [Budget(0.2), Budget(0.5, 0.01), Budget(0.3, 0.05)]
+    options = [Cost(0.2), Cost(0.5, 0.01), Cost(0.3, 0.05)]
     for epsilon in (0.6, 1.0, 2.0):
         total = Budget(epsilon, delta)
         try:
@@ -41,24 +55,48 @@ def test_no_strategy_spends_more(accountant, delta):
         assert spent <= delta + 1e-12
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.8, 0.1), (1.0, 0.3), (2.0, 0.02)])
+def test_no_strategy_spends_more_with_gaussian_noise(epsilon, delta):
+    total, options = Budget(epsilon, delta), [Cost(0.2), Cost(0.5, 0.05, 0.045), Cost(1.5, 0.3, 0.32)]
+    assert 0 < worst(total, options, "renyi", rounds=3) <= delta
+
+
+def test_a_rho_that_is_too_small_is_noticed():
+    """Power: the filter is told Gaussian noise of ratio .25, the noise has 1.5."""
+    total, one = Budget(1.0, 0.3), Cost(1.0, 0.1, 0.25**2 / 2)
+    assert worst(total, [one], "renyi", 3, noise=lambda cost: gaussian_noise(cost, 1.5)) > 0.3
+
+
+def test_gaussian_releases_are_added_up_by_their_noise():
+    """Descents at (.5, 1e-6): six by their epsilons, and by hand as many as the order's divergence allows."""
+    total, one = Budget(3.0, 1e-5), Cost(0.5, 1e-6, gaussian_ratio(0.5, 1e-6) ** 2 / 2)
+    a = adaptive.renyi_order(total)
+    left = 3.0 - math.log1p(-1 / a) + math.log(5e-6 * a) / (a - 1)
+    many = math.floor(left / (a * one.rho))
+    assert many > 20
+    assert adaptive.spent(total, [one] * many, "renyi").fits
+    assert not adaptive.spent(total, [one] * (many + 1), "renyi").fits
+    assert not adaptive.spent(total, [one] * 7, "basic").fits
+
+
 def test_a_filter_that_forgets_the_leaks_is_noticed():
     """Power: pure costs in the sums, leaks in the releases."""
-    total, one = Budget(1.0, 0.02), Budget(0.5, 0.05)
-    assert adaptive.spent(total, [Budget(0.5)] * 2).fits and not adaptive.spent(total, [one] * 2).fits
+    total, one = Budget(1.0, 0.02), Cost(0.5, 0.05)
+    assert adaptive.spent(total, [Cost(0.5)] * 2).fits and not adaptive.spent(total, [one] * 2).fits
     assert worst(Budget(1.0, 0.2), [one], "basic", 2) > 0.02
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_sums_are_those_of_the_decimals_that_were_written(thousandths):
     epsilon = sum(thousandths) / 1000
-    releases = [Budget(one / 1000) for one in thousandths]
+    releases = [Cost(one / 1000) for one in thousandths]
     assert adaptive.spent(Budget(epsilon), releases).fits
     assert not adaptive.spent(Budget(np.nextafter(epsilon, 0) - 1e-9), releases).fits
 
 
 def test_many_small_releases_fit_into_more_under_renyi():
     total = Budget(3.0, 1e-5)
-    many = [Budget(0.01)] * 1_000
+    many = [Cost(0.01)] * 1_000
     assert not adaptive.spent(total, many, "basic").fits
     found = adaptive.spent(total, many, "renyi")
     assert found.fits and found.delta == 5e-6

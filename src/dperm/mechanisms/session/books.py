@@ -1,10 +1,11 @@
 """What a session has charged: in memory for one process, or in a journal that any number of processes share."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dperm.domain import Budget
+from dperm.accounting.adaptive import Cost
 from dperm.mechanisms.serving import Listener, Serving
 
 
@@ -20,7 +21,7 @@ class Books(Listener):
 
     def forget(self) -> None:
         """Know of no charge."""
-        self.entries: dict[int, tuple[Budget, str]] = {}
+        self.entries: dict[int, tuple[Cost, str]] = {}
         self._next = 0
 
     def replay(self, records: list[list]) -> None:
@@ -28,13 +29,15 @@ class Books(Listener):
         for kind, number, *rest in records:
             if kind == "charge":
                 epsilon, delta, words = rest
-                self._enter(number, Budget(epsilon, delta), words)
+                self._enter(number, Cost(epsilon, delta), words)
             elif kind == "return":
                 self.entries.pop(number, None)
+            elif kind == "rho":
+                self._narrow(number, *rest)
             else:
                 raise self.serving.damaged(f"{kind!r} is no charge of a session")
 
-    def charge(self, cost: Budget, words: str) -> int:
+    def charge(self, cost: Cost, words: str) -> int:
         """Write a charge down, on disk before this returns, and return its number; needs the turn."""
         number = self._next
         self.serving.write(["charge", number, cost.epsilon, cost.delta, words])
@@ -46,6 +49,15 @@ class Books(Listener):
         self.serving.write(["return", number])
         self.entries.pop(number, None)
 
-    def _enter(self, number: int, cost: Budget, words: str) -> None:
+    def narrow(self, number: int, rho: float) -> None:
+        """Write down that a charged release is rho-zCDP; needs the turn."""
+        self.serving.write(["rho", number, rho])
+        self._narrow(number, rho)
+
+    def _narrow(self, number: int, rho: float) -> None:
+        cost, words = self.entries[number]
+        self.entries[number] = replace(cost, rho=rho), words
+
+    def _enter(self, number: int, cost: Cost, words: str) -> None:
         self.entries[number] = cost, words
         self._next = number + 1

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dp_accounting.dp_event import GaussianDpEvent, ZCDpEvent
 
 from dperm.accounting import adaptive
-from dperm.accounting.adaptive import Accountant
+from dperm.accounting.adaptive import Accountant, Cost
 from dperm.domain import Budget, Neighbours, one_of
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
 from dperm.mechanisms.session import callers
@@ -195,9 +196,9 @@ class PrivacySession:
         BudgetExhausted
             If it does not fit any more; nothing is charged then.
         """
-        self._charge(Budget(epsilon, delta), words)
+        self._charge(Cost(epsilon, delta), words)
 
-    def _charge(self, cost: Budget, words: str) -> int:
+    def _charge(self, cost: Cost, words: str) -> int:
         books = self._books
         with books.serving.turn():
             made = [one for one, _ in books.entries.values()]
@@ -209,6 +210,19 @@ class PrivacySession:
                     f"{len(made)} releases; nothing was run or charged"
                 )
             return books.charge(cost, words)
+
+    def _narrow(self, number: int, event: Any) -> None:
+        """Count a release that is zCDP as such: its rho is as public as its budget."""
+        if self.accountant != "renyi":
+            return
+        if isinstance(event, GaussianDpEvent):
+            rho = 1 / (2 * event.noise_multiplier**2)
+        elif isinstance(event, ZCDpEvent) and event.xi == 0:
+            rho = event.rho
+        else:
+            return
+        with self._books.serving.turn():
+            self._books.narrow(number, rho)
 
     def _give_back(self, number: int) -> None:
         with self._books.serving.turn():
@@ -243,8 +257,13 @@ class PrivacySession:
         unit = "a record" if k == 1 else f"a person with at most {k} rows"
         return SessionStatement(
             now.epsilon, now.delta, self.total.epsilon, self.total.delta, self.neighbours, self.accountant, unit,
-            tuple(f"{words}: epsilon {one.epsilon:g}, delta {one.delta:g}" for one, words in entries), *person,
+            tuple(_told(*entry) for entry in entries), *person,
         )  # fmt: skip
+
+
+def _told(cost: Cost, words: str) -> str:
+    concentrated = "" if cost.rho is None else f", {cost.rho:.3g}-zCDP"
+    return f"{words}: epsilon {cost.epsilon:g}, delta {cost.delta:g}{concentrated}"
 
 
 @contextlib.contextmanager
@@ -274,6 +293,7 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
         yield
         if number is not None:
             _as_charged(session, model, cost)
+            session._narrow(number, model.privacy_.event)
     except (TypeError, ValueError):
         if number is not None:
             session._give_back(number)
@@ -323,11 +343,11 @@ def _look_around(session: PrivacySession | None, name: str) -> None:
         )
 
 
-def _cost(model: Any) -> Budget | None:
+def _cost(model: Any) -> Cost | None:
     """Return what a fit may spend; None of a Student, whose teacher has paid."""
     if not hasattr(model, "epsilon"):
         return None
-    return Budget(model.epsilon, getattr(model, "delta", 0.0))
+    return Cost(model.epsilon, getattr(model, "delta", 0.0))
 
 
 def _same_relation(session: PrivacySession, model: Any) -> None:
@@ -339,7 +359,7 @@ def _same_relation(session: PrivacySession, model: Any) -> None:
         )
 
 
-def _as_charged(session: PrivacySession, model: Any, cost: Budget) -> None:
+def _as_charged(session: PrivacySession, model: Any, cost: Cost) -> None:
     """Refuse a fit that does not promise what was charged; nothing of it is kept."""
     told = model.privacy_
     if told.guarantee == "none":

@@ -23,6 +23,8 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 import dperm
 from dperm import OutputPerturbation, PrivacySession, privacy_card
+from dperm.accounting import adaptive
+from dperm.accounting.gaussian import gaussian_ratio
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
 
 RNG = np.random.default_rng(0)
@@ -154,6 +156,21 @@ def test_a_model_whose_steps_are_a_number_is_charged_in_a_pipeline():
     with PrivacySession(epsilon=1.0, delta=1e-5) as session:
         make_pipeline(Normalizer(), descent).fit(X, y)
     assert spent(session) == 0.5
+
+
+def test_gaussian_noise_is_added_up_as_such(tmp_path):
+    """Eight descents where their epsilons add up to more than the budget; the ledger remembers of what they were."""
+    descent = dperm.NoisyGradientDescent(epsilon=0.5, delta=1e-6, steps=3, classes=(0, 1))
+    given = {"epsilon": 3.0, "delta": 1e-5, "accountant": "renyi", "ledger": tmp_path / "budget"}
+    with PrivacySession(**given) as session:
+        for _ in range(8):
+            clone(descent).fit(X, y)
+        stated = session.statement()
+        assert stated.epsilon < 3 and stated.releases[0].endswith("delta 1e-06, 0.0077-zCDP")
+    again = PrivacySession(**given)
+    assert again.spent == session.spent
+    cost = adaptive.Cost(0.5, 1e-6, gaussian_ratio(0.5, 1e-6) ** 2 / 2)
+    assert again.spent.epsilon == pytest.approx(adaptive.spent(again.total, [cost] * 8, "renyi").epsilon, rel=1e-9)
 
 
 def test_a_subclass_of_a_private_model_is_one():
