@@ -17,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow bench-auditors docs docs-assets audit-diffprivlib frontier-others libraries audit-lock lock clean
+.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow bench-auditors docs docs-assets gallery audit-diffprivlib frontier-others libraries audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +138,12 @@ docs: venv  ## the documentation as a site, site/index.html, without a network
 
 docs-assets: venv  ## renew docs/assets, README.md and the docs' tables from a run: RESULTS=results/paper
 	$(BIN)/python docs/update_assets.py $(RESULTS)
+
+gallery: venv  ## draw the pictures of docs/gallery.md again (half a minute)
+	@mkdir -p docs/gallery
+	@for program in examples/gallery/*.py; do \
+	  MATPLOTLIBRC=examples/gallery MPLBACKEND=svg $(BIN)/python -W ignore $$program docs/gallery/$$(basename $$program .py).svg || exit 1; \
+	done
 
 audit-diffprivlib:  ## attack IBM's diffprivlib, in an environment of its own (minutes)
 	$(PYTHON) -m venv .venv-diffprivlib

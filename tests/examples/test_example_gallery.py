@@ -1,0 +1,86 @@
+"""examples/gallery: every program runs, is short, says what it shows, and has its picture on docs/gallery.md."""
+
+import ast
+import re
+import runpy
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = {path.stem: path for path in sorted((ROOT / "examples/gallery").glob("*.py"))}
+PAGE = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+
+
+def several_classes(left):
+    return min(left["right"].values()) > 0.5 and left["models"]["NoisyGradientDescent"].coef_.shape == (10, 64)
+
+
+def release(left):
+    # What OpenDP draws is not held against anything.
+    return left["loaded"].privacy_.mode == "release" and "# Privacy card: OutputPerturbation" in str(left["card"])
+
+
+def private_tuning(left):
+    return left["search"].privacy_.epsilon == 1.0 and left["found"] in left["values"]["curvature"]
+
+
+def prediction_service(left):
+    # Ten of fifty were repeats, and the restart forgot nothing.
+    return left["left"] == [*range(39, 24, -1), *[25] * 10, *range(24, -1, -1)]
+
+
+def audit_a_mean(left):
+    of_the_data, of_the_declaration = (bound.epsilon for bound in left["found"].values())
+    return of_the_data > 5 and 0.8 < of_the_declaration <= 1
+
+
+def own_loss(left):
+    return (
+        left["release"].guarantee == "proved"
+        and abs((left["y"] < left["X"] @ left["release"].theta[0]).mean() - 0.9) < 0.02
+    )
+
+
+def session(left):
+    return list(left["spent"].values()) == pytest.approx([0, 0.5, 1.5, 1.5, 1.5])
+
+
+SHOWN = (several_classes, release, private_tuning, prediction_service, audit_a_mean, own_loss, session)
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+@pytest.mark.parametrize(
+    "shown",
+    [
+        pytest.param(shown, marks=[pytest.mark.chance(1e-9)] if shown is release else [], id=shown.__name__)
+        for shown in SHOWN
+    ],
+)
+def test_a_program_shows_what_its_head_says(shown, tmp_path, monkeypatch):
+    picture = tmp_path / f"{shown.__name__}.svg"
+    monkeypatch.setattr(sys, "argv", [shown.__name__, str(picture)])
+    plt.close("all")
+    with mpl.rc_context(fname=ROOT / "examples/gallery/matplotlibrc"):
+        assert shown(runpy.run_path(str(PROGRAMS[shown.__name__])))
+    assert ET.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_programs_are_short_and_all_shown():
+    assert {shown.__name__ for shown in SHOWN} == set(PROGRAMS) == set(re.findall(r"gallery/(\w+)\.py\)", PAGE))
+    assert {path.stem for path in (ROOT / "docs/gallery").iterdir()} == set(PROGRAMS)
+    for path in PROGRAMS.values():
+        text = path.read_text(encoding="utf-8")
+        head = ast.get_docstring(ast.parse(text))
+        assert "The picture" in head or "picture:" in head, path
+        statements = text[text.index('"""', 3) + 3 :].splitlines()
+        assert sum(bool(line.strip()) for line in statements) <= 40, path
+
+
+def test_every_picture_has_words():
+    shown = re.findall(r"!\[(.*?)\]\(gallery/(\w+)\.svg\)", PAGE)
+    assert {name for _, name in shown} == set(PROGRAMS) and all(len(alt) > 40 for alt, _ in shown)
