@@ -98,7 +98,7 @@ def pages() -> dict[str, str]:
             [
                 *_public(audit),
                 *_library("audit.exact", "audit.line", "audit.one_run", "audit.search", "audit.trade_off"),
-                *_library("audit.pairs", "cli"),
+                *_library("audit.pairs", "cli", "cli.audit"),
                 *_engine("audits.ledger"),
             ],
         ),
@@ -115,7 +115,7 @@ def pages() -> dict[str, str]:
         "library": _page(
             "Losses, noise, domains",
             "What the mechanisms are made of.",
-            _library("domain", "losses", "feasible", "kernels", "noise", "grid", "seeds", "errors"),
+            _library("domain", "losses", "feasible", "kernels", "noise", "grid", "seeds", "errors", "planning.law"),
         ),
         "datasets": _page(
             "Data sets",

@@ -37,6 +37,7 @@ PUBLIC: Catalogue[str, str] = {
     "TDIL": "dperm.mechanisms.estimators.tdil",
     "ThresholdLearner": "dperm.mechanisms.prediction.learners",
     "diagnostics": "dperm.mechanisms.diagnostics",
+    "plan": "dperm.planning.plans",
     "privacy_card": "dperm.mechanisms.session.card",
 }
 __all__ = sorted(PUBLIC)

@@ -1,4 +1,4 @@
-"""The command `dperm audit`: what it prints, its exit status, and one line for every mistake."""
+"""The command `dperm`, of which `audit` and `plan`: what it prints, its exit status, and one line for every mistake."""
 
 import json
 import subprocess
@@ -248,6 +248,18 @@ def test_mistakes_are_named_in_one_line(here, capsys, arguments, words):
     assert words in err.splitlines()[-1]
     # Only of the subject's own code.
     assert ("Traceback" in err) == (" failed: " in words)
+
+
+def test_a_plan_for_each_budget(capsys):
+    arguments = ["plan", "3000", "20", "--epsilon", "1", "2", "--delta", "1e-6", "--wanted", "0.02"]
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert out.count("3,000 records, 20 features, 2 classes") == 2 and "records for 2.0 points" in out
+    assert cli.main([*arguments, "--json", "--classes", "4"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["methods"][0]["excess"] > second["methods"][0]["excess"] and first["classes"] == 4
+    assert cli.main(["plan", "30", "20", "--epsilon", "1", "--plain", "0.7"]) == 2
+    assert "dperm: error: plain=0.7 must be" in capsys.readouterr().err
 
 
 def test_it_is_installed_as_a_command(here):

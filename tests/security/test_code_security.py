@@ -47,7 +47,11 @@ ALLOWED = {
         "src/dperm_pipeline/audits/attacks.py",
         "import_module",
     ): "from the table of families, which config/audits.yaml is held against",
-    ("src/dperm/cli.py", "import_module"): "`dperm audit module:factory`: whoever types it asks for their own code",
+    ("src/dperm/cli/__init__.py", "import_module"): "the commands that are files of its folder",
+    (
+        "src/dperm/cli/audit.py",
+        "import_module",
+    ): "`dperm audit module:factory`: whoever types it asks for their own code",
     ("src/dperm_pipeline/datasets/prepare.py", "import_module"): "from the table of formats, an enum of the schema",
     (
         "src/dperm_pipeline/datasets/packages.py",

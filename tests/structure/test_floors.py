@@ -28,6 +28,7 @@ FLOORS = {
         "solvers": 3,
         "mechanisms": 4,
         "audit": 5,
+        "planning": 5,
         "cli": 6,
     },
     "dperm_pipeline": {

@@ -23,7 +23,7 @@ from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.solvers import composite
 
 # The largest lambda/Delta of a total fit; from 1e3 on 80 equal rows missed their target, and 79 did not.
-_STEEPEST = 100
+STEEPEST = 100
 # Numbers of a table or a Hessian, above which sparse rows are solved for on the columns alone that some record has.
 LARGE = 2**24
 
@@ -235,7 +235,7 @@ class ObjectivePerturbation(LinearEstimator):
                 n=n,
                 p=X.shape[1],
                 neighbours=self.neighbours,
-                steepest=_STEEPEST,
+                steepest=STEEPEST,
                 declared=budget,
             )
             return self._of_curvature(curvature, budget, X, y, loss, domain, rng)
@@ -262,7 +262,7 @@ class ObjectivePerturbation(LinearEstimator):
         """Release at this Delta; the statement's event is of the whole budget."""
         if self.clip:
             within, tilting = searched(domain, self._region(), X.shape[1]), 1 - checked_share(self._share())
-            check_steepness(loss, within, curvature, budget.epsilon * tilting, _STEEPEST)
+            check_steepness(loss, within, curvature, budget.epsilon * tilting, STEEPEST)
         features, columns = X.shape[1], None
         if issparse(X):
             X, columns = self._dense(X)

@@ -189,7 +189,7 @@ MODELS = {**labelled(), **numbered()}
 # Every estimator that fits private records; the others learn from public ones, or keep count.
 NOT_PRIVATE = {
     "AdaptiveLedger", "BoxLearner", "IntervalsLearner", "PredictionLedger", "PrivacySession", "StumpLearner", "Student",
-    "ThresholdLearner", "diagnostics", "privacy_card",
+    "ThresholdLearner", "diagnostics", "plan", "privacy_card",
 }  # fmt: skip
 # Whose constants are made of a public n: n = 0 (and fewer records than shards or blocks) is an error of these alone.
 NEEDS_RECORDS = {

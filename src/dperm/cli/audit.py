@@ -1,12 +1,10 @@
-"""The command `dperm`: attack any callable."""
+"""The command `dperm audit`: attack any callable."""
 
 import argparse
 import ast
 import importlib
 import os
 import sys
-import traceback
-from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -14,11 +12,12 @@ import numpy as np
 from dperm.audit import estimators, sampling, search, testing
 from dperm.audit.report import Report
 from dperm.audit.target import Subject
+from dperm.cli.wrong import Wrong
 from dperm.domain import Budget, Neighbours, number
-from dperm.errors import DpermError
 
-# Exit status.
-HOLDS, REFUTED, FAILED = 0, 1, 2
+COMMAND = "audit"
+# Exit status beside that of a failure.
+HOLDS, REFUTED = 0, 1
 # Options of estimators alone.
 _OF_ESTIMATORS = ("relation", "box", "norm", "classes", "targets", "features", "sizes", "set", "ignore", "search")
 
@@ -45,46 +44,13 @@ Exit status: 0 the claim is not refuted (or there is none), 1 it is, 2 something
 """
 
 
-class _Wrong(Exception):
-    """What a user can mend: said in one line."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
+def declare(commands: Any) -> None:
+    """Add the command to a parser's.
 
     Parameters
     ----------
-    arguments : sequence of str, optional
-        Those of the process if left out.
-
-    Returns
-    -------
-    int
-        The exit status.
+    commands : argparse's sub-parsers
     """
-    parser = argparse.ArgumentParser(prog="dperm", description="Differentially private learning, attacked.")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
-    _declare_audit(commands)
-    given = parser.parse_args(arguments)
-    try:
-        return given.run(given)
-    except (Exception, SystemExit) as error:
-        if isinstance(error, (_Wrong, DpermError)) or (isinstance(error, ValueError) and _is_ours(error)):
-            print(f"dperm: error: {error}", file=sys.stderr)
-            return FAILED
-        # The subject's own code: its author needs the traceback, and a status that does not say `refuted`.
-        traceback.print_exception(error)
-        print(f"dperm: error: {given.subject} failed: {type(error).__name__}: {error}", file=sys.stderr)
-        return FAILED
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Say whether an error was raised by dperm itself, whose messages explain themselves."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_globals.get("__name__", "").startswith("dperm.")
-
-
-def _declare_audit(commands: Any) -> None:
     audit = commands.add_parser(
         "audit",
         help="certify a lower bound on the epsilon of a mechanism",
@@ -128,7 +94,7 @@ def _audit(given: argparse.Namespace) -> int:
     subject = _subject(given.subject)
     if isinstance(subject, Subject):
         if unused := [name for name in _OF_ESTIMATORS if getattr(given, name)]:
-            raise _Wrong(f"--{unused[0]} is for estimators: {given.subject} makes a Subject, which has its own pair")
+            raise Wrong(f"--{unused[0]} is for estimators: {given.subject} makes a Subject, which has its own pair")
     else:
         # The search has a stream of its own: none of its draws certifies.
         subject, pair = _searched(subject, given, rng.spawn(1)[0])
@@ -157,7 +123,7 @@ def _searched(estimator: type, given: argparse.Namespace, rng: np.random.Generat
     """Return the estimator with the pair that tells most, and that pair in words."""
     for name, what in (("epsilon", "what it claims"), ("relation", "whom it protects")):
         if getattr(given, name) is None:
-            raise _Wrong(f"{given.subject} is an estimator, which does not say {what}: give --{name}")
+            raise Wrong(f"{given.subject} is an estimator, which does not say {what}: give --{name}")
     delta = given.delta or 0.0
     Budget(given.epsilon, delta)
     if given.draws is None:
@@ -165,7 +131,7 @@ def _searched(estimator: type, given: argparse.Namespace, rng: np.random.Generat
         given.draws = max(2_000, testing.draws_needed(given.epsilon, delta, 1 - given.confidence))
     wrong = [text for text in given.set if "=" not in text]
     if wrong:
-        raise _Wrong(f"--set {wrong[0]}: give NAME=VALUE")
+        raise Wrong(f"--set {wrong[0]}: give NAME=VALUE")
     chosen = {name: _value(text) for name, _, text in (text.partition("=") for text in given.set)}
     declared = {name: getattr(given, name) for name in ("box", "norm", "classes", "targets", "features", "sizes")}
     within = estimators.records(
@@ -190,7 +156,7 @@ def _subject(name: str) -> Subject | type:
     """Return what `module:factory` makes, or the estimator that it names; the current folder can be imported from."""
     module_name, colon, factory_name = name.partition(":")
     if not (module_name and colon and factory_name):
-        raise _Wrong(f"{name!r} is not of the form module:factory, such as attack:factory")
+        raise Wrong(f"{name!r} is not of the form module:factory, such as attack:factory")
     folder = os.getcwd()  # noqa: PTH109 - what Python itself puts first for `python -m`
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -198,16 +164,12 @@ def _subject(name: str) -> Subject | type:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         where = "is not importable from here" if error.name == module_name.split(".")[0] else f"needs {error.name!r}"
-        raise _Wrong(f"module {module_name!r} {where}; start in its folder, or install what is missing") from error
+        raise Wrong(f"module {module_name!r} {where}; start in its folder, or install what is missing") from error
     if not callable(getattr(module, factory_name, None)):
-        raise _Wrong(f"module {module_name!r} has no function {factory_name!r}")
+        raise Wrong(f"module {module_name!r} has no function {factory_name!r}")
     if estimators.is_estimator(getattr(module, factory_name)):
         return getattr(module, factory_name)
     subject = getattr(module, factory_name)()
     if not isinstance(subject, Subject):
-        raise _Wrong(f"{name} returned a {type(subject).__name__}; it must return a dperm.audit.Subject")
+        raise Wrong(f"{name} returned a {type(subject).__name__}; it must return a dperm.audit.Subject")
     return subject
-
-
-if __name__ == "__main__":
-    sys.exit(main())
