@@ -24,7 +24,7 @@ import pandas as pd
 
 from dperm_pipeline import places
 from dperm_pipeline.figures.comparison import SHAPES, Choice, Comparison
-from dperm_pipeline.report import assets, explorer_points, ledgers
+from dperm_pipeline.report import assets, explorer_points, ledgers, snippets
 
 NEIGHBOURS = {"add_remove": "add or remove one record", "replace": "replace one record"}
 # What a choice consists of.
@@ -254,7 +254,7 @@ def _looks(arms: Sequence[tuple], experiments: Sequence[str]) -> list[dict[str, 
         shape = next(free, found.marker)
         taken[source, found.colour, shape] = own
         named = dict(zip(("mechanism", "variant", "calibration", "armDelta", "target"), method, strict=True))
-        code = comparison.code.get(target, "")
+        code = comparison.code.get(target, "") if comparison.code else snippets.of(mechanism, calibration, variant)
         looks.append({"label": label, "colour": found.colour, "shape": shape, "code": code, **named})
     return looks
 
