@@ -79,7 +79,7 @@ def number(
     ValueError
         Of the type `error`, if `value` is no number of the range; the message names it, the range and the remedy.
     """
-    # Strings too: YAML reads 1e-6 (no dot) as one, and the message shows its quotes.
+    # Strings too: YAML reads 1e-6 as one, and the message shows its quotes.
     real = type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
     given = _as_float(value) if real else math.nan
     above = low <= given if ends[0] == "[" else low < given
@@ -245,15 +245,14 @@ class PrivacyStatement:
         "release": no part of the noise was ever a floating-point number or came from a seed, so the value may leave the
         house. "science": for experiments only.
     covers : tuple of str
-        The attributes of the object, or the methods' answers, that are promised, with all that is computed from them
-        and from public values alone. Nothing else that the object knows of the data is.
+        The attributes, or methods' answers, that are promised, with all that is computed from them and public values.
     reason : str
         Why the guarantee is `none`; empty otherwise.
+    unit : str
+        What is added, removed or replaced: a record, or a person (`PerPerson`).
     total : bool
-        Whether no record can make `fit` raise or warn (`clip=True`, and labels declared): then their absence tells
-        nothing. That no solver misses its target is tested, not proved: docs/privacy.md, section 1. A `Student` says
-        it of its teacher; its own errors are functions of the answers, and as private. Else an error is for the eyes of
-        whoever may see the data.
+        Whether no record can make `fit` raise or warn (`clip=True`, and labels declared), as far as tests go; of a
+        `Student` its teacher's (docs/privacy.md, section 1). Else errors are for the eyes of whoever may see the data.
     """
 
     epsilon: float
@@ -267,6 +266,7 @@ class PrivacyStatement:
     mode: Mode = "science"
     covers: tuple[str, ...] = field(kw_only=True)
     reason: str = field(default="", kw_only=True)
+    unit: str = field(default="record", kw_only=True)
     total: bool = field(default=False, kw_only=True)
 
     def __post_init__(self):
@@ -285,7 +285,7 @@ class PrivacyStatement:
 
     def __str__(self):
         relation = {"add_remove": "adding or removing", "replace": "replacing"}[self.neighbours]
-        promise = f"({self.epsilon:g}, {self.delta:g})-differential privacy for {relation} one record"
+        promise = f"({self.epsilon:g}, {self.delta:g})-differential privacy for {relation} one {self.unit}"
         covered = f"covers {', '.join(self.covers)} and what is computed from these alone"
         word = self.guarantee.replace("_", " ") + (f", because {self.reason}" if self.reason else "")
         if self.mode == "release":

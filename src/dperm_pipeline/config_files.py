@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema
 
 from dperm.errors import ConfigError
+from dperm.yaml_files import parse
 from dperm_pipeline import places
-from dperm_pipeline.yaml_files import parse
 
 
 def read(path: str | Path, schema: str | Path) -> dict[str, Any]:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dperm import compiled
+from dperm import compiled, yaml_files
 from dperm.domain import Domain
 from dperm.errors import ConfigError, DataError, DpermError
-from dperm_pipeline import tables, yaml_files
+from dperm_pipeline import tables
 from dperm_pipeline.datasets import prepare, prepared
 
 OWN = {

@@ -204,7 +204,7 @@ def others():
         "output": {"svg": [drawn["svg"]], "png": [drawn["png"]], "csv": [made["csv"]], "md": [made["md"]]},
         "params": {"figures": {experiment: []}, "tables": {experiment: []}},
     }, set()  # fmt: skip
-    yield "judge_claims", ("dperm_pipeline.claims", "dperm_pipeline.yaml_files"), (), {
+    yield "judge_claims", ("dperm_pipeline.claims", "dperm.yaml_files"), (), {
         "input": {
             "catalogue": ["resources/claims/kifer2012.yaml"],
             "schema": "workflow/schemas/claims.schema.yaml",
@@ -276,7 +276,7 @@ def test_one_claim(loaded):
         },
         "wildcards": {"scale": "tiny", "claim": "K-c38"},
     }  # fmt: skip
-    roots = "dperm_pipeline.claims", "dperm_pipeline.claims.words", "dperm_pipeline.yaml_files"
+    roots = "dperm_pipeline.claims", "dperm_pipeline.claims.words", "dperm.yaml_files"
     assert_same(roots, loaded("judge_claim", **given), CATALOGUE_CHECKS)
 
 

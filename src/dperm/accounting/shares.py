@@ -8,6 +8,8 @@ r"""What each of k releases about the same records may spend, so that all of the
                            (Kairouz, Oh & Viswanath 2015, Theorem 3.3). d = delta/(2k) leaves it delta/2. With delta = 0
                            that is e = epsilon/k, which is never more.
 
+And what one of k rows of a person may spend, where the promise is for persons: `of_member`.
+
 Neighbouring relation: that of the releases, the same for all. The mechanisms that are shared among are those of
 kifer2012 (docs/privacy.md, section 9).
 """
@@ -15,8 +17,9 @@ kifer2012 (docs/privacy.md, section 9).
 import math
 
 from dperm.accounting import composition
-from dperm.accounting.gaussian import gaussian_ratio
+from dperm.accounting.gaussian import SMALLEST_DELTA, gaussian_ratio
 from dperm.domain import Budget
+from dperm.errors import InvalidBudget
 
 # What is left for the rounding of sums of squares.
 _ROUNDING = 1e-12
@@ -77,6 +80,44 @@ def of_any(budget: Budget, k: int) -> Budget:
     room, rounding = budget.delta / 2, 1 + composition.optimal_rounding(k)
     each = composition.largest(lambda e: rounding * composition.optimal_delta(budget.epsilon, e, k), basic, room)
     return Budget(max(basic, each), budget.delta / (2 * k))
+
+
+def of_member(budget: Budget, k: int) -> Budget:
+    """Return an (e, d) for one row that promises the budget for k of them: e = epsilon/k and d by group privacy.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all rows of a person together, under add/remove of the person.
+    k : int
+        How many these are at most, 1 or above.
+
+    Returns
+    -------
+    Budget
+        With k e <= epsilon and d (e^{k e} - 1)/(e^e - 1) <= delta, both rounded down.
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon is so large that no d above 0 is left.
+
+    References
+    ----------
+    Vadhan 2017, Lemma 2.2; docs/privacy.md, section 16.
+    """
+    if k == 1:
+        return budget
+    each = budget.epsilon / k * (1 - _ROUNDING)
+    # (e^e - 1)/(e^{k e} - 1) without overflow.
+    share = math.exp(-(k - 1) * each) * math.expm1(-each) / math.expm1(-k * each)
+    delta = budget.delta * share * (1 - _ROUNDING)
+    if budget.delta and delta < SMALLEST_DELTA:
+        raise InvalidBudget(
+            f"epsilon={budget.epsilon:g}, delta={budget.delta:g} for {k} rows of a person leave no delta for one row; "
+            "take fewer rows, or a smaller epsilon"
+        )
+    return Budget(each, delta)
 
 
 def together(multipliers: list[float]) -> float:

@@ -30,11 +30,29 @@ class Diagnostics:
     retrieved: float | None = None
 
 
+@dataclass(frozen=True)
+class Encoded:
+    """What a `PublicEncoder` met in its last `transform`: private, as the records are.
+
+    Parameters
+    ----------
+    missing, unknown, outside : dict
+        Column to how many records lacked a value, held none that the column may hold, or one out of range.
+    first : dict
+        Column to the first such value, as text; of missing ones only where no place is declared.
+    """
+
+    missing: dict[str, int]
+    unknown: dict[str, int]
+    outside: dict[str, int]
+    first: dict[str, str]
+
+
 # By id: an estimator may compare by value, and then two of them would share an entry of a dictionary of theirs.
-KEPT: dict[int, Diagnostics | None] = {}
+KEPT: dict[int, Diagnostics | Encoded | None] = {}
 
 
-def keep(model: Any, found: Diagnostics) -> None:
+def keep(model: Any, found: Diagnostics | Encoded) -> None:
     """Keep what is known of an object's last fit, for as long as the object lives."""
     key = id(model)
     if key not in KEPT:
@@ -57,7 +75,7 @@ def move(model: Any, other: Any) -> None:
         keep(other, found)
 
 
-def diagnostics(model: Any) -> Diagnostics:
+def diagnostics(model: Any) -> Diagnostics | Encoded:
     """Return what the last fit of this very object knows without privacy: never publish it.
 
     Parameters
@@ -68,6 +86,7 @@ def diagnostics(model: Any) -> Diagnostics:
     Returns
     -------
     Diagnostics
+        Of a `PublicEncoder` an `Encoded`.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dperm.errors import ConfigError
-from dperm_pipeline.yaml_files import parse
+from dperm.yaml_files import parse
 
 TRUST = "trust-on-first-use"
 # Keys that say how a set is called, cited and found: an edit of them changes no number.

@@ -23,13 +23,12 @@ import scipy.sparse as sp
 
 from dperm.domain import Domain
 from dperm.errors import DataError
+from dperm.values import ABSENT, MISSING, UNKNOWN, placing
 from dperm_pipeline.datasets import scaling
 from dperm_pipeline.datasets.catalogue import labels
 from dperm_pipeline.datasets.prepared import Dataset
 
 log = logging.getLogger(__name__)
-# Ways to write that a value is missing; a declared level of the same spelling is a level.
-MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 CONSTANT = "(constant)"
 
 
@@ -221,22 +220,12 @@ class _Table:
 
     def codes(self, name: str, levels: Sequence[Any]) -> np.ndarray:
         """The place of each value among the levels; -1 where it is missing. A last level `None` takes all others."""
-        texts = {level: place for place, level in enumerate(levels) if isinstance(level, str)}
-        numbers = {
-            float(level): place for place, level in enumerate(levels) if not isinstance(level, (str, type(None)))
-        }
-        rest = len(levels) - 1 if levels[-1] is None else -2
-
-        def place(value: Any) -> int:
-            text = str(value).strip()
-            if text in texts:
-                return texts[text]
-            return -1 if text in MISSING else numbers.get(_float(text), rest)
-
         found, uniques = pd.factorize(pd.Series(self.columns[name], dtype=object))
-        places = np.array([*map(place, uniques), -1])[found]
-        self.lacking[name] = places == -1
-        self.refuse(name, places == -2, "hold a value outside the declared ones", "correct them, or declare the value")
+        places = np.array([*map(placing(levels), uniques), ABSENT])[found]
+        self.lacking[name] = places == ABSENT
+        self.refuse(
+            name, places == UNKNOWN, "hold a value outside the declared ones", "correct them, or declare the value"
+        )
         return places
 
     def complete(self) -> np.ndarray:
@@ -264,13 +253,6 @@ class _Table:
 def _both(target: Mapping[str, Any]) -> list[Any]:
     """The labels of both classes, positive ones first; None stands for any other value."""
     return [*labels(target["positive"]), *labels(target.get("negative"))]
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _one_hot(codes: np.ndarray, size: int) -> sp.csr_array:

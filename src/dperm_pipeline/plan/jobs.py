@@ -297,7 +297,7 @@ class Jobs:
             },
             self._judging(scale),
             # How YAML becomes numbers counts; the checks of the catalogue refuse it or leave it as it is.
-            ("dperm_pipeline.claims", "dperm_pipeline.yaml_files"),
+            ("dperm_pipeline.claims", "dperm.yaml_files"),
         )
 
     def _one_claim(self, wildcards: Mapping[str, str]) -> Job:
@@ -316,7 +316,7 @@ class Jobs:
                 "privacy": [PRIVACY.format(scale=scale)] if ledger else [],
             },
             self._judging(scale),
-            ("dperm_pipeline.claims", "dperm_pipeline.claims.words", "dperm_pipeline.yaml_files"),
+            ("dperm_pipeline.claims", "dperm_pipeline.claims.words", "dperm.yaml_files"),
         )
 
     def _read_needs(self, claim: str) -> tuple[frozenset[str], bool]:

@@ -230,6 +230,8 @@ _SEARCH = (
 )
 UNCALLED = dict.fromkeys(("BoxLearner", "IntervalsLearner", "StumpLearner", "ThresholdLearner"), _LEARNER)
 UNCALLED["PrivateSearchCV"] = _SEARCH
+UNCALLED["PerPerson"] = "an estimator that is called, on fewer rows: its exact law for persons is a test of its own"
+UNCALLED["PublicEncoder"] = "it learns nothing: each record is mapped by itself and by a public schema"
 # Those that choose features are called as `supports` and `sparse` say.
 CHOOSE = {"exp_mech": ExpMechSupport, "samp_agg": SampAggSupport, "sparse": SparseRegression}
 # Objects that are made to be published: variant -> mechanism -> parameters.

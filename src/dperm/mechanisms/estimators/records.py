@@ -27,6 +27,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from dperm.values import equal, read_number
+
 _NUMBERS, _TEXT = "biuf", "US"
 # What NumPy takes for a number, and for nothing else.
 _SCALARS = {bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64}
@@ -36,7 +38,7 @@ _MARKS = {"NoneType", "NAType", "NaTType"}
 _CLIPPED = "clip=True (and classes, where targets are labels)"
 _MISSING = "fill in a public value first, as SimpleImputer(strategy='constant') does, which learns nothing from records"
 _WORDS = {
-    "X": "turn categories into numbers by their public levels, as OneHotEncoder(categories=[...], "
+    "X": "turn categories into numbers by their public levels, as PublicEncoder or OneHotEncoder(categories=[...], "
     "handle_unknown='ignore') does in a Pipeline, which learns nothing from the records",
     "y": "real targets are asked for; labels go with loss='logistic', where the model has a loss, and with classes=",
 }
@@ -137,6 +139,11 @@ def table(X: Any, *, always: bool = False) -> Any:
     With `always` what is no number is NaN, and no records are records too. It raises TypeError or ValueError, and
     the message gives no value and no number of rows.
     """
+    return _numbers(shaped(X, always=always), "X", always)
+
+
+def shaped(X: Any, *, always: bool = False) -> Any:
+    """Return X as it is if it has types, a list of rows as an array, or refuse its shape (ValueError), as `table`."""
     rows = _typed_rows(_listed(_unmasked(X)))
     if len(rows.shape) != 2:
         raise ValueError(f"X has {len(rows.shape)} dimensions, not 2. Reshape your data to (records, columns)")
@@ -145,7 +152,7 @@ def table(X: Any, *, always: bool = False) -> Any:
         raise ValueError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if not (always or rows.shape[0]):
         raise ValueError("X holds no records, while a minimum of 1 is required")
-    return _numbers(rows, "X", always)
+    return rows
 
 
 def _check_single(y: Any, always: bool, numeric: bool) -> None:
@@ -262,27 +269,13 @@ def _numbers(values: Any, name: str, always: bool) -> Any:
     if not kinds <= set(_NUMBERS + _TEXT + "O"):
         raise ValueError(f"{name} has the type {', '.join(map(str, types))}; give numbers")
     array = np.asarray(values, dtype=object)
-    found = [_number(value) for value in array.ravel().tolist()]
+    found = [read_number(value) for value in array.ravel().tolist()]
     if not always and None in found:
         raise TypeError(
             f"{name} holds an entry that is no number: float's argument must be a string or a real number, and not too "
             f"large; {_WORDS[name]}; or drop or mend such records"
         )
     return np.array(found, dtype=np.float64).reshape(array.shape)
-
-
-def _number(value: Any) -> float | None:
-    """Return it as a float, or None."""
-    try:
-        # `float` takes complex and masked numbers, with a warning, and of a longer object its only entry.
-        if isinstance(value, (complex, np.complexfloating, np.ma.MaskedArray)):
-            return None
-        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0:
-            return None
-        return float(value)
-    except Exception:
-        # Whatever the object raises: which one it is must not show.
-        return None
 
 
 def signs(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -303,13 +296,3 @@ def _is(y: np.ndarray, classes: np.ndarray, place: int) -> np.ndarray:
     alike = any(y.dtype.kind in kinds and classes.dtype.kind in kinds for kinds in (_NUMBERS, _TEXT))
     # Of different types labels are compared one by one, as Python does: '1' is not 1.
     return y == classes[place] if alike else np.array([equal(label, classes[place]) for label in y.tolist()], bool)
-
-
-def equal(label: Any, other: Any) -> bool:
-    """Return whether two labels are equal; a missing one (pandas' NA), which does not say, is equal to none."""
-    try:
-        found = label == other
-        # An array is no label, whatever it holds.
-        return np.ndim(found) == 0 and bool(found)
-    except Exception:
-        return False

@@ -39,7 +39,7 @@ class PrivacyCard:
         Why there is no guarantee; empty otherwise.
     relation, unit : str
     epsilon, delta : float
-        For one record.
+        For one record; of `PerPerson` for one person.
     unit_epsilon, unit_delta : float
         For the unit, by group privacy.
     session : str
@@ -133,7 +133,11 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
     if not isinstance(told, PrivacyStatement):
         raise SessionError(f"{type(model).__name__} has no privacy statement: it is not fitted, or not private")
     rows = 1 if session is None else session.rows_per_person
+    unit = "a record" if rows == 1 else f"a person with at most {rows} rows"
     unit_epsilon, unit_delta = of_group(told.epsilon, told.delta, rows)
+    if told.unit != "record":
+        # The statement itself speaks of persons, with any number of rows.
+        unit, unit_epsilon, unit_delta = f"a {told.unit}", told.epsilon, told.delta
     science = "for science only: floating-point noise, or a generator that is not cryptographic"
     noise = {"release": "integers from the operating system's randomness"}.get(told.mode, science)
     return PrivacyCard(
@@ -146,7 +150,7 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
         epsilon=told.epsilon,
         delta=told.delta,
         relation=told.neighbours,
-        unit="a record" if rows == 1 else f"a person with at most {rows} rows",
+        unit=unit,
         unit_epsilon=unit_epsilon,
         unit_delta=unit_delta,
         guarantee=f"{told.guarantee}: {_GUARANTEES[told.guarantee]}",

@@ -16,7 +16,7 @@ from dp_accounting.dp_event import GaussianDpEvent, ZCDpEvent
 
 from dperm.accounting import adaptive
 from dperm.accounting.adaptive import Accountant, Cost
-from dperm.domain import Budget, Neighbours, one_of
+from dperm.domain import Budget, Neighbours, PrivacyStatement, one_of
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
 from dperm.mechanisms.session import callers
 from dperm.mechanisms.session.books import Books
@@ -293,7 +293,7 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
         yield
         if number is not None:
             _as_charged(session, model, cost)
-            session._narrow(number, model.privacy_.event)
+            session._narrow(number, _for_rows(model).event)
     except (TypeError, ValueError):
         if number is not None:
             session._give_back(number)
@@ -347,7 +347,9 @@ def _cost(model: Any) -> Cost | None:
     """Return what a fit may spend; None of a Student, whose teacher has paid."""
     if not hasattr(model, "epsilon"):
         return None
-    return Cost(model.epsilon, getattr(model, "delta", 0.0))
+    # Of a promise for persons, what is spent for a row: the session's relation is of records.
+    of = model.row_budget() if hasattr(model, "row_budget") else model
+    return Cost(of.epsilon, getattr(of, "delta", 0.0))
 
 
 def _same_relation(session: PrivacySession, model: Any) -> None:
@@ -359,9 +361,13 @@ def _same_relation(session: PrivacySession, model: Any) -> None:
         )
 
 
+def _for_rows(model: Any) -> PrivacyStatement:
+    return getattr(model, "row_privacy_", model.privacy_)
+
+
 def _as_charged(session: PrivacySession, model: Any, cost: Cost) -> None:
     """Refuse a fit that does not promise what was charged; nothing of it is kept."""
-    told = model.privacy_
+    told = _for_rows(model)
     if told.guarantee == "none":
         raise SessionError(f"{type(model).__name__} promises nothing, because {told.reason}; nothing was released")
     if told.epsilon > cost.epsilon or told.delta > cost.delta or told.neighbours != session.neighbours:

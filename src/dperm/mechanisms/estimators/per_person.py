@@ -1,0 +1,309 @@
+"""A person with several rows: any private estimator, with its promise made for persons."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dp_accounting import dp_event
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from dperm.accounting import shares
+from dperm.accounting.events import EpsilonDeltaDpEvent
+from dperm.accounting.gaussian import gaussian_ratio
+from dperm.domain import Budget, PrivacyStatement
+from dperm.errors import DataError, InvalidBudget
+from dperm.mechanisms import diagnostics
+from dperm.mechanisms.estimators.gradient import DescentEstimator
+from dperm.mechanisms.estimators.one_vs_rest import PrivateOneVsRest
+from dperm.mechanisms.estimators.output import OutputPerturbation
+from dperm.mechanisms.estimators.whole import one_fit, whole
+from dperm.values import equal
+
+
+def _answers(name: str):
+    """Let a method be there where the estimator has it."""
+    return available_if(lambda model: hasattr(model.estimator, name))
+
+
+class PerPerson(MetaEstimatorMixin, BaseEstimator):
+    r"""Any private estimator, whose promise is made for persons with several rows.
+
+    Of each person the first `rows` rows are used, in the order in which that person's rows stand; which these are is
+    decided by nobody else's rows. So a person more or less is at most k = `rows` rows more or less, and the estimator
+    is fitted with a budget for one row whose k-fold group privacy is (epsilon, delta). Where a release is exactly
+    Gaussian (descents, `OutputPerturbation` with delta > 0, `PrivateOneVsRest` over them) it has k times the noise of a
+    fit in which a person has one row; else epsilon/k and delta (e^{epsilon/k} - 1)/(e^epsilon - 1) are left for each
+    row (`dperm.accounting.shares`; docs/privacy.md, section 16).
+
+    Parameters
+    ----------
+    estimator : estimator of dperm
+        With neighbours="add_remove"; its epsilon and delta are set here. Under replace-one the number of rows is
+        public, and a person with another number of rows changes it: refused.
+    rows : int, default=1
+        Most rows of one person that are used.
+    epsilon, delta : float, default=1.0, 1e-6
+        For persons: above 0, and in [0, 1).
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted one; its own `privacy_` is the promise for one row.
+    privacy_ : PrivacyStatement
+        For persons, with any number of rows each.
+    row_privacy_ : PrivacyStatement
+        For rows, which is what an open `PrivacySession` adds up.
+
+    References
+    ----------
+    Vadhan 2017, Lemma 2.2; Dong, Roth & Su 2022, Theorem 2.14. The papers (kifer2012, jain2013, dwork2018, li2021) know
+    one row a person.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import OutputPerturbation, PerPerson
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 500)
+    >>> y = np.array([1, 1, 0, 0] * 500)
+    >>> model = PerPerson(OutputPerturbation(classes=(0, 1), random_state=0), rows=2, epsilon=2.0)
+    >>> model = model.fit(X, y, groups=np.arange(2_000) // 4)
+    >>> model.privacy_.epsilon, model.privacy_.unit, model.score(X, y)
+    (2.0, 'person, of whose rows at most 2 are used', 1.0)
+    """
+
+    def __init__(self, estimator, *, rows=1, epsilon=1.0, delta=1e-6):
+        self.estimator = estimator
+        self.rows = rows
+        self.epsilon = epsilon
+        self.delta = delta
+
+    # How records come in, and whom the promise is for: as the estimator has it.
+    clip = property(lambda self: bool(getattr(self.estimator, "clip", False)))
+    neighbours = property(lambda self: _relation(self.estimator))
+
+    def row_budget(self) -> Budget:
+        """Return what the fit spends for one row.
+
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        InvalidBudget
+            If the budget is impossible.
+        ValueError
+            If another parameter is wrong.
+        """
+        budget, k = Budget(self.epsilon, self.delta), self.rows
+        if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"rows={k!r} must be a whole number, at least 1: the most rows of a person that are used")
+        if not (isinstance(self.estimator, BaseEstimator) and hasattr(self.estimator, "epsilon")):
+            raise ValueError(f"estimator={self.estimator!r} must be a private estimator, such as OutputPerturbation()")
+        if self.neighbours != "add_remove":
+            raise ValueError(
+                f"neighbours={self.neighbours!r}: under replace-one the number of rows is public, and a person with "
+                "another number of rows changes it; give the estimator neighbours='add_remove', which promises "
+                "(2 epsilon, (1 + e^epsilon) delta) for replacing a person too"
+            )
+        if not hasattr(self.estimator, "delta") and budget.delta:
+            raise InvalidBudget(f"delta={budget.delta:g}: {type(self.estimator).__name__} has delta 0; pass delta=0")
+        if budget.delta and _gaussian(self.estimator):
+            # Their ratios add up k-fold, not as k releases' do: a/k is what k^2 releases may have.
+            return shares.of_gaussians(budget, int(k) ** 2)
+        return shares.of_member(budget, int(k))
+
+    @whole
+    def fit(self, X, y, groups=None):
+        """Fit the estimator to at most `rows` rows of each person.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+        y : array_like, shape (n,)
+        groups : array_like, shape (n,)
+            Whose row it is: labels of persons. A row without one (None, NaN, what has no hash) is an error, and left
+            out where the estimator clips.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidBudget
+            If the budget is impossible, or too small for so many rows.
+        DataError
+            If a row has no group, unless the estimator clips.
+        ValueError
+            If `groups` is missing, or a parameter is wrong.
+        DpermError
+            As of the estimator's own `fit`.
+        """
+        share, k = self.row_budget(), int(self.rows)
+        if groups is None:
+            raise ValueError("groups is missing: whose row each one is, such as fit(X, y, groups=table['person'])")
+        owners = list(groups.tolist() if hasattr(groups, "tolist") else groups)
+        if {_length(X), _length(y)} != {len(owners)}:
+            raise ValueError("X, y and groups hold different numbers of records")
+        places = np.array(first_rows(owners, k, clip=self.clip), dtype=int)
+        given = {"epsilon": share.epsilon, **({"delta": share.delta} if hasattr(self.estimator, "delta") else {})}
+        inner = clone(self.estimator).set_params(**given)
+        try:
+            inner.fit(_safe_indexing(X, places), _safe_indexing(y, places))
+        finally:
+            diagnostics.move(inner, self)
+        self.estimator_, self.row_privacy_ = inner, inner.privacy_
+        self.privacy_ = self._for_persons(inner.privacy_, k)
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
+        return self
+
+    def _for_persons(self, told: PrivacyStatement, k: int) -> PrivacyStatement:
+        """Return the statement for persons of a fit whose own one, for rows, is given."""
+        event = told.event
+        if isinstance(event, dp_event.GaussianDpEvent) and self.delta:
+            event = dp_event.GaussianDpEvent(event.noise_multiplier / k)
+            if event.noise_multiplier * gaussian_ratio(self.epsilon, self.delta) < 1 - 1e-9:
+                raise InvalidBudget(f"{self.estimator!r} has less noise than epsilon={self.epsilon} asks for persons")
+        elif not isinstance(event, dp_event.NonPrivateDpEvent):
+            event = EpsilonDeltaDpEvent(self.epsilon, self.delta)
+        return dataclasses.replace(
+            told, epsilon=self.epsilon, delta=self.delta, event=event,
+            source=f"docs/privacy.md, section 16 (persons), over {told.source}",
+            covers=tuple(f"estimator_.{name}" for name in told.covers),
+            unit=f"person, of whose rows at most {k} are used",
+        )  # fmt: skip
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_made")
+
+    def _fitted(self):
+        check_is_fitted(self)
+        return one_fit(self).estimator_
+
+    @_answers("predict")
+    def predict(self, X):
+        """Return what the fitted estimator predicts.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._fitted().predict(X)
+
+    @_answers("decision_function")
+    def decision_function(self, X):
+        """Return what the fitted estimator's method of this name does.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._fitted().decision_function(X)
+
+    @_answers("predict_proba")
+    def predict_proba(self, X):
+        """Return what the fitted estimator's method of this name does.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._fitted().predict_proba(X)
+
+    @_answers("transform")
+    def transform(self, X):
+        """Return what the fitted estimator's method of this name does.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._fitted().transform(X)
+
+    @_answers("score")
+    def score(self, X, y):
+        """Return the fitted estimator's score on the given rows; not private.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+        y : array_like, shape (m,)
+
+        Returns
+        -------
+        float
+        """
+        return self._fitted().score(X, y)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+        tags.regressor_tags, tags.transformer_tags = inner.regressor_tags, inner.transformer_tags
+        tags.target_tags.required, tags.input_tags.sparse = inner.target_tags.required, inner.input_tags.sparse
+        return tags
+
+
+def first_rows(groups: Sequence[Any], k: int, *, clip: bool = False) -> list[int]:
+    """Return the places of the first k rows of each person: which of a person's rows, no other person's rows decide.
+
+    - groups: whose row each is. A person is what is equal and has a hash; a row of nobody (None, NaN) raises a
+      DataError, and is left out with `clip`.
+    """
+    seen: dict[Any, int] = {}
+    kept = []
+    for place, owner in enumerate(groups):
+        try:
+            found = seen.get(owner, 0) if owner is not None and equal(owner, owner) else None
+        except Exception:
+            found = None
+        if found is None:
+            if not clip:
+                raise DataError(
+                    "groups has a row that is nobody's (None, NaN, or a value without a hash); give each row a label, "
+                    "or let the estimator clip, which leaves such rows out"
+                )
+            continue
+        seen[owner] = found + 1
+        if found < k:
+            kept.append(place)
+    return kept
+
+
+def _relation(estimator: Any) -> str | None:
+    return getattr(estimator, "neighbours", getattr(getattr(estimator, "estimator", None), "neighbours", None))
+
+
+def _gaussian(estimator: Any) -> bool:
+    """Return whether what is released with a delta above 0 is exactly one Gaussian mechanism."""
+    if isinstance(estimator, PrivateOneVsRest):
+        return _gaussian(estimator.estimator)
+    plain = isinstance(estimator, OutputPerturbation) and not estimator.release
+    return plain or isinstance(estimator, DescentEstimator)
+
+
+def _length(values: Any) -> int:
+    return values.shape[0] if hasattr(values, "shape") else len(values)
