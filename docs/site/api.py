@@ -115,7 +115,8 @@ def pages() -> dict[str, str]:
         "library": _page(
             "Losses, noise, domains",
             "What the mechanisms are made of.",
-            _library("domain", "losses", "feasible", "kernels", "noise", "grid", "seeds", "errors", "planning.law"),
+            _library("domain", "losses", "feasible", "kernels", "noise", "grid", "seeds", "errors", "planning.law",
+                     "comparing.errors"),
         ),
         "datasets": _page(
             "Data sets",

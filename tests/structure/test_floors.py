@@ -31,7 +31,8 @@ FLOORS = {
         "mechanisms": 4,
         "audit": 5,
         "planning": 5,
-        "cli": 6,
+        "comparing": 6,
+        "cli": 7,
     },
     "dperm_pipeline": {
         "files": 0,

@@ -1,0 +1,1 @@
+"""Every linear classifier of the library beside each other on a user's own table."""

@@ -1,0 +1,158 @@
+"""A comparison on a table of one's own: what it reads, what it measures, what it refuses and what it charges."""
+
+import csv
+import re
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import dperm
+from dperm import cli
+from dperm.comparing import errors, table
+from dperm.errors import BudgetExhausted, ConfigError, DataError
+
+N = 400
+SCHEMA = {
+    "m*": {"range": [-1, 1]},
+    "colour": {"levels": ["red", "blue"], "missing": "red"},
+    "id": "ignore",
+    "y": {"levels": ["no", "yes"]},
+}
+TEXT = """
+m*: {range: [-1, 1]}
+colour: {levels: [red, blue], missing: red}
+id: ignore
+y: {levels: [no, yes]}
+"""
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A folder with a table and its schema, as the current one."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    m = rng.uniform(-1, 1, (N, 2))
+    y = np.where(m[:, 0] + 0.1 * rng.normal(size=N) > 0.2, "yes", "no")
+    with (tmp_path / "data.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "m1", "y", "m2", "colour"])
+        writer.writerows([k, m[k, 0], y[k], m[k, 1], ["red", "blue", ""][k % 3]] for k in range(N))
+    (tmp_path / "schema.yaml").write_text(TEXT)
+    return tmp_path
+
+
+def compare(*more):
+    given = ["compare", "data.csv", "--target", "y", "--schema", "schema.yaml", "--epsilon", "2", "1"]
+    return cli.main([*given, *more])
+
+
+def test_a_table_is_read_by_its_schema_alone(data):
+    found = table.read("data.csv", SCHEMA, "y")
+    assert found.X.shape == (N, 5) and found.classes == ("no", "yes") and set(found.y) == {"no", "yes"}
+    assert np.linalg.norm(found.X, axis=1) == pytest.approx(1.0) and (found.X[:, 4] > 0).all()
+    # The schema as YAML, and a record that is none.
+    (data / "data.csv").write_text((data / "data.csv").read_text() + "9,what,perhaps,,\n")
+    again = table.read("data.csv", "schema.yaml", "y")
+    assert np.array_equal(again.X[:N], found.X) and np.linalg.norm(again.X[N]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "target", "error", "words"),
+    [
+        ({**SCHEMA, "y": {"range": [0, 1]}}, "y", ConfigError, "the target 'y' needs its labels"),
+        (SCHEMA, "z", ConfigError, "the target 'z' needs its labels"),
+        ({**SCHEMA, "z": SCHEMA["y"]}, "z", DataError, "no column 'z'; it has id, m1"),
+        ({**SCHEMA, "age": {"range": [0, 1]}}, "y", DataError, "differ in the column 'age'"),
+        ({key: SCHEMA[key] for key in ("m*", "colour", "y")}, "y", DataError, "differ in the column 'id'"),
+    ],
+)
+def test_what_does_not_fit_is_named(data, schema, target, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        table.read("data.csv", schema, target)
+
+
+def test_on_public_rows_errors_are_those_of_fits_by_hand(data):
+    found = table.read("data.csv", SCHEMA, "y")
+    rows = list(errors.public(found, [1.0, 50.0], 1e-6, "replace", 2, seed=3))
+    assert len(rows) == 2 * (2 + 2 * 8)
+    by = {(row.method, row.epsilon, row.repeat): row.error for row in rows}
+    coins = np.random.default_rng([3, 0]).random((2, N)) < 1 / 3
+    for repeat, test in enumerate(coins):
+        X, y, Q, target = found.X[~test], found.y[~test], found.X[test], found.y[test]
+        assert by["the most frequent label", np.inf, repeat] == np.mean(
+            target != ("no" if (y == "no").mean() > 0.5 else "yes")
+        )
+        plain = LogisticRegression(C=100.0, fit_intercept=False, max_iter=2000).fit(X, y)
+        assert by["logistic regression, not private", np.inf, repeat] == np.mean(plain.predict(Q) != target)
+        rng = np.random.default_rng([3, 1, repeat, 3, 1])
+        hand = dperm.NoisyGradientDescent(
+            epsilon=50.0, delta=1e-6, neighbours="replace", classes=("no", "yes"), clip=True, random_state=rng
+        )
+        assert by["NoisyGradientDescent", 50.0, repeat] == np.mean(hand.fit(X, y).predict(Q) != target)
+    # Without delta no descent, and under add/remove none that needs n; of three labels one model for each.
+    assert set(errors.served(2, "add_remove", 0.0)) == {"ObjectivePerturbation", "OutputPerturbation", "NAPP"}
+    three = found._replace(y=np.where(found.X[:, 1] > 0.4, "perhaps", found.y), classes=("no", "yes", "perhaps"))
+    rows = list(errors.public(three, [50.0], 1e-6, "add_remove", 1, seed=0))
+    assert {row.method for row in rows} > {"PrivateOneVsRest(ObjectivePerturbation())", "NoisyGradientDescent"}
+    assert all(0 <= row.error < 0.7 for row in rows)
+
+
+def test_counts_have_discrete_laplace_noise():
+    found = errors.counted([1000] * 40_000, 0.5, np.random.default_rng(0)) - 1000
+    ratios = [(found == k + 1).mean() / (found == k).mean() for k in range(3)]
+    assert ratios == pytest.approx([np.exp(-0.5)] * 3, rel=0.06) and found.mean() == pytest.approx(0, abs=0.06)
+    assert (errors.counted([0] * 100, 0.5, np.random.default_rng(0)) >= 0.5).all()
+
+
+def test_on_private_rows_every_fit_is_charged_and_what_does_not_fit_is_refused(data, capsys):
+    ledger = ["--ledger", "budget.journal", "--budget", "12", "1e-5"]
+    assert compare(*ledger, "--out", "page.html") == 0
+    # Three methods at 1 and 2, and a count of labels at 1.
+    out, page = capsys.readouterr().out, (data / "page.html").read_text(encoding="utf-8")
+    words = "spent epsilon 10, delta 0 of their budget, charged to budget.journal. Left: epsilon 2, delta 1e-05"
+    assert words in out and words in page and "not private" not in page.split("left out")[0] and f"{N} rows" not in page
+    session = dperm.PrivacySession(12, 1e-5, ledger="budget.journal")
+    assert session.spent.epsilon == 10 and len(session.statement().releases) == 7
+    assert compare(*ledger) == 2
+    assert "costs epsilon=10, delta=0 in all" in capsys.readouterr().err and session.spent.epsilon == 10
+    with pytest.raises(BudgetExhausted), dperm.PrivacySession(1.5) as small:
+        list(errors.private(table.read("data.csv", SCHEMA, "y"), [1.0], 0.0, 1, small))
+
+
+def test_with_much_budget_private_errors_are_those_of_good_models(data):
+    with dperm.PrivacySession(5000.0) as session:
+        rows = list(errors.private(table.read("data.csv", SCHEMA, "y"), [300.0], 0.0, 1, session))
+    by = {row.method: row.error for row in rows}
+    assert by["ObjectivePerturbation"] < 0.12 and 0.3 < by["the most frequent label"] < 0.5
+
+
+def test_a_page_and_numbers_that_the_same_seed_gives_again(data, capsys):
+    pages = []
+    for _ in range(2):
+        assert compare("--public-share", "300", "--repeats", "2", "--seed", "5") == 0
+        pages.append([(data / f"comparison.{end}").read_text(encoding="utf-8") for end in ("html", "errors.csv")])
+    assert pages[0] == pages[1]
+    page, numbers = pages[0]
+    assert "first 300 rows, which were declared public" in page and page.count("<circle") == 6
+    assert "http" not in page and "<svg" in page and numbers.count("\n") == 1 + 2 * (2 + 3 * 2)
+    assert re.search(r"ObjectivePerturbation +\d+\.\d ± \d+\.\d", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ([], "comparing on private records spends budget: give --ledger FILE --budget EPSILON DELTA"),
+        (["--public-share", "all", "--ledger", "b"], "rows are public, or paid for; give one"),
+        (["--ledger", "b"], "--ledger needs --budget"),
+        (["--ledger", "b", "--budget", "1", "0", "--seed", "1"], "who knows the seed knows the noise"),
+        (["--public-share", "0.5"], "--public-share 0.5: give a number of rows, or all"),
+        (["--public-share", "4000"], "has no so many rows"),
+        (["--public-share", "all", "--delta", "1"], "--delta=1.0"),
+        (["--public-share", "all", "--out", "data.csv"], "would be written over what is read"),
+    ],
+)
+def test_it_runs_on_no_rows_that_nobody_called_public_or_paid_for(data, capsys, more, words):
+    before = (data / "data.csv").read_bytes()
+    assert compare(*more) == 2 and words in capsys.readouterr().err
+    assert (data / "data.csv").read_bytes() == before and not list(data.glob("*.html"))
