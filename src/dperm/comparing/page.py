@@ -9,12 +9,12 @@ from dperm.comparing.errors import Error
 
 # Of the picture, in its own units.
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 380, 56, 16, 16, 44
-# Told apart by everybody (Okabe & Ito), and by their marks.
+# Told apart by everybody (Okabe & Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A5F00", "#000000")
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}caption{text-align:left}
-td,th{padding:.25rem .8rem;border-bottom:1px solid #ccc;text-align:right}td:first-child,th:first-child{text-align:left}
-.spent{border-left:4px solid #D55E00;padding:.3rem 1rem;
+td,th{padding:.25rem .8rem;border-bottom:1px solid #ccc;text-align:right}td[colspan]{text-align:left}
+td:first-child,th:first-child{text-align:left}.spent{border-left:4px solid #D55E00;padding:.3rem 1rem;
 background:#fdf3ec}.best{font-weight:700}.key{display:inline-block;width:.8em;height:.8em;border-radius:50%}
 svg{max-width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:#333}"""
 
@@ -90,7 +90,10 @@ def _picture(found: Summary) -> str:
     """Return an SVG: error over epsilon on a logarithmic axis, a line for each method, levels dashed."""
     values = [found.mean(method, epsilon) for method in found.methods for epsilon in found.epsilons]
     values += [found.mean(level) for level in found.levels]
-    top = min(1.0, 1.08 * max(value for value in values if not math.isnan(value)))
+    values = [value for value in values if not math.isnan(value)]
+    room = 0.1 * (max(values) - min(values)) + 0.01
+    step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if (max(values) - min(values)) / step <= 8 or step == 0.2)
+    top, bottom = min(1.0, max(values) + room), step * math.floor(max(0.0, min(values) - room) / step)
     low, high = math.log(found.epsilons[0]), math.log(found.epsilons[-1])
 
     def across(epsilon: float) -> float:
@@ -98,13 +101,12 @@ def _picture(found: Summary) -> str:
         return _LEFT + 20 + share * (_WIDTH - _LEFT - _RIGHT - 40)
 
     def down(error: float) -> float:
-        return _TOP + (1 - error / top) * (_HEIGHT - _TOP - _BOTTOM)
+        return _TOP + (top - error) / (top - bottom) * (_HEIGHT - _TOP - _BOTTOM)
 
-    step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if top / step <= 8 or step == 0.2)
     parts = [
         f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' role=img aria-label='Error over epsilon; the table has the numbers'>"
     ]
-    for k in range(int(top / step) + 1):
+    for k in range(round(bottom / step), int(top / step) + 1):
         y = down(k * step)
         parts.append(f"<line x1={_LEFT} x2={_WIDTH - _RIGHT} y1={y:.1f} y2={y:.1f} stroke='#e5e5e5' />")
         parts.append(f"<text x={_LEFT - 8} y={y + 4:.1f} text-anchor=end>{100 * k * step:.0f} %</text>")
@@ -117,7 +119,9 @@ def _picture(found: Summary) -> str:
         parts.append(
             f"<line x1={_LEFT} x2={_WIDTH - _RIGHT} y1={y:.1f} y2={y:.1f} stroke='#555' stroke-dasharray='6 4' />"
         )
-        parts.append(f"<text x={_WIDTH - _RIGHT} y={y - 5:.1f} text-anchor=end>{html.escape(level)}</text>")
+        # Of the lower one under its line: most methods are above it.
+        y += -5 if level == found.levels[0] else 16
+        parts.append(f"<text x={_WIDTH - _RIGHT} y={y:.1f} text-anchor=end>{html.escape(level)}</text>")
     for method, colour in zip(found.methods, _COLOURS, strict=False):
         points = [(across(e), down(found.mean(method, e))) for e in found.epsilons if found.mean(method, e) >= 0]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
