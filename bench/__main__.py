@@ -25,6 +25,7 @@ def main() -> None:
         coordinate_descent,
         descents,
         exppw,
+        first_use,
         kernel,
         kernel_laws,
         ledger,
@@ -51,6 +52,7 @@ def main() -> None:
     descents.report()
     ledger.report()
     audit.report(full=arguments.full)
+    first_use.report()
     workflow.report()
 
 

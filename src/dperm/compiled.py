@@ -11,8 +11,10 @@ import contextlib
 import fcntl
 import functools
 import hashlib
+import logging
 import os
 import stat
+import sys
 import tempfile
 import threading
 import time
@@ -29,6 +31,9 @@ _SRC = Path(__file__).parents[1]
 # takes half a minute, and many times that on a busy machine.
 _PATIENCE, _LOOK = 600.0, 0.05
 _IN_VAIN = threading.Event()
+# Who waits so many seconds for a compiler is told so.
+_SILENCE = 2.0
+_WAITING = threading.local()
 
 
 @functools.cache
@@ -93,6 +98,15 @@ def compiled(function: Callable) -> Callable:
     return made
 
 
+def inlined(function: Callable) -> Callable:
+    """Return `function` for the one place, or few, of compiled ones that call it: as if it were written there.
+
+    A compiled function is optimised by itself and anew within each that calls it, however deep: half of the seconds
+    that a first fit waits for. One that is called from Python, or from many places, is better `compiled`.
+    """
+    return numba.njit(inline="always", nogil=True)(function)
+
+
 def _in_turn(compile_or_load: Callable, name: str) -> Callable:
     """Return Numba's method such that a process that waited finds in the cache what another one has compiled meanwhile.
 
@@ -102,10 +116,39 @@ def _in_turn(compile_or_load: Callable, name: str) -> Callable:
 
     @functools.wraps(compile_or_load)
     def turn(signature):
-        with _alone(cache_folder() / f"{name}.lock"):
+        with _told(), _alone(cache_folder() / f"{name}.lock"):
             return compile_or_load(signature)
 
     return turn
+
+
+@contextlib.contextmanager
+def _told():
+    """Have it said what is being waited for, where that takes long; functions that the first one calls say nothing."""
+    if getattr(_WAITING, "since_before", False):
+        yield
+        return
+    _WAITING.since_before, timer = True, threading.Timer(_SILENCE, _say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _WAITING.since_before = False
+
+
+def _say():
+    """Log, and not warn: what is compiled hangs on the machine, and a user's filter may make an error of a warning.
+
+    Where nobody looks on, as in a job, it is no more than information.
+    """
+    looks_on = hasattr(sys, "ps1") or (sys.stderr is not None and sys.stderr.isatty())
+    logging.getLogger("dperm").log(
+        logging.WARNING if looks_on else logging.INFO,
+        "compiling a solver for this machine, which may take half a minute; the next process finds it in %s",
+        cache_folder(),
+    )
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ terms).
 
 import numpy as np
 
-from dperm.compiled import compiled
+from dperm.compiled import compiled, inlined
 
 # Passes over all coordinates between two looks at the gap; a Newton step on the smooth face follows each look.
 _PASSES = 4
@@ -134,40 +134,38 @@ def descend(H, v, a, c, d, low, high, aim, most, settle, theta, g):
     smooth = True
     for j in range(p):
         smooth = smooth and v[j] + a[j] == 0
-    if smooth:  # one step does it, unless the box interferes
-        passes = 1
-        rest = _face_step(H, v, a, c, d, low, high, theta, g)
-        settled = not settle or (rest and _held(H, v, a, c, d, low, high, theta, g))
-        if settled and gap(theta, g, v, a, c, d, low, high) <= aim:
-            return passes
-    while passes < most:
-        moved = False
-        for _ in range(_PASSES):
-            passes += 1
+    while smooth or passes < most:
+        if smooth:  # one step does it, unless the box interferes
+            passes = 1
+        else:
             moved = False
-            for j in range(p):
-                old = theta[j]
-                new = argmin(H[j, j], H[j, j] * old - g[j], v[j], a[j], c[j], d[j], low[j], high[j])
-                step = new - old
-                if step != 0 and abs(new) < np.inf:
-                    theta[j] = new
-                    moved = True
-                    for k in range(p):
-                        g[k] += step * H[j, k]
+            for _ in range(_PASSES):
+                passes += 1
+                moved = False
+                for j in range(p):
+                    old = theta[j]
+                    new = argmin(H[j, j], H[j, j] * old - g[j], v[j], a[j], c[j], d[j], low[j], high[j])
+                    step = new - old
+                    if step != 0 and abs(new) < np.inf:
+                        theta[j] = new
+                        moved = True
+                        for k in range(p):
+                            g[k] += step * H[j, k]
+                if not moved:
+                    break
             if not moved:
                 break
-        if not moved:
-            break
         # Before the look at the gap: else a minimum would be known to no more than `aim`, its last digits by luck.
         rest = _face_step(H, v, a, c, d, low, high, theta, g)
         if gap(theta, g, v, a, c, d, low, high) <= aim:
-            rounds += 1
+            rounds += not smooth
             if not settle or rounds > _ROUNDS or (rest and _held(H, v, a, c, d, low, high, theta, g)):
                 break
+        smooth = False
     return passes
 
 
-@compiled
+@inlined
 def _held(H, v, a, c, d, low, high, theta, g):
     """Return whether each coordinate at 0 or at a bound stays there."""
     for j in range(len(theta)):
@@ -178,7 +176,7 @@ def _held(H, v, a, c, d, low, high, theta, g):
     return True
 
 
-@compiled
+@inlined
 def _face_step(H, v, a, c, d, low, high, theta, g):
     """Step to the minimum over the coordinates where P is smooth, with its pieces held, if F decreases; in place.
 
@@ -203,7 +201,7 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
     there, step = theta.copy(), np.zeros(p)
     length, before, rest = 1.0, penalties(theta, v, a, c, d), False
     for _ in range(_HALVINGS):
-        held, farthest = length == 1.0, 0.0
+        held, farthest, largest = length == 1.0, 0.0, 0.0
         for b in range(f):
             j = free[b]
             least, most = low[j], high[j]
@@ -216,7 +214,9 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
             u, w = abs(theta[j]), abs(there[j])
             held = held and there[j] == aim and (d[j] * u > a[j] + c[j] * u) == (d[j] * w > a[j] + c[j] * w)
         if length == 1.0:
-            rest = held or farthest <= _REST * np.abs(theta).max()
+            for j in range(p):
+                largest = max(largest, abs(theta[j]))
+            rest = held or farthest <= _REST * largest
         # The minimum of the pieces is that of F on the face; its value says so only up to rounding, so is not asked.
         fell = held
         if not held:
@@ -239,7 +239,7 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
     return rest
 
 
-@compiled
+@inlined
 def _solve(A, x, f):
     """Write A^-1 x to x[:f] by Cholesky's factors of A's lower triangle; return whether A is positive definite."""
     largest = 0.0

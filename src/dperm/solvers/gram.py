@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.compiled import compiled
+from dperm.compiled import compiled, inlined
 from dperm.domain import number
 from dperm.errors import DataError
 
@@ -182,7 +182,7 @@ def _norms(theta, gradient, l1, low, high, norm):
         norm[r] = _norm(everything, theta[r], gradient[r], l1, low, high)
 
 
-@compiled
+@inlined
 def _one(G, c, ridge, l1, low, high, tolerance, most, theta):
     """Descend from theta, in place; return the least norm of a subgradient and the passes done."""
     p, passes, rounds, noise = len(c), 0, 0, 0.0
@@ -230,14 +230,20 @@ def _gradient(G, c, ridge, theta, g):
                 g[j] += weight * row[j]
 
 
-@compiled
+@inlined
 def _noise(G, c, ridge, l1, theta):
     """Return how large a subgradient's norm may be by the rounding of its own terms."""
-    size = np.abs(c) + l1 + ridge * np.abs(theta)
+    size, total = np.empty(len(c)), 0.0
+    for j in range(len(c)):
+        size[j] = abs(c[j]) + l1[j] + ridge * abs(theta[j])
     for k in range(len(c)):
         if theta[k] != 0:
-            size += abs(theta[k]) * np.abs(G[k])
-    return _ROUNDING * np.sqrt((size * size).sum())
+            row, weight = G[k], abs(theta[k])
+            for j in range(len(c)):
+                size[j] += weight * abs(row[j])
+    for j in range(len(c)):
+        total += size[j] * size[j]
+    return _ROUNDING * np.sqrt(total)
 
 
 @compiled
@@ -286,10 +292,15 @@ def _pass(which, G, ridge, curvature, inverse, l1, low, high, theta, g):
 @compiled
 def _free(theta, l1, low, high):
     """Return the coordinates along which P is smooth and theta may move both ways."""
-    return np.flatnonzero((theta > low) & (theta < high) & ((theta != 0) | (l1 == 0)))
+    found, f = np.empty(len(theta), np.int64), 0
+    for j in range(len(theta)):
+        if low[j] < theta[j] < high[j] and (theta[j] != 0 or l1[j] == 0):
+            found[f] = j
+            f += 1
+    return found[:f]
 
 
-@compiled
+@inlined
 def _newton_step(free, G, ridge, l1, low, high, theta, g):
     """Step towards the minimum over the free coordinates with their signs held, if P decreases; in place."""
     f = len(free)
@@ -301,9 +312,10 @@ def _newton_step(free, G, ridge, l1, low, high, theta, g):
         A[a, a] += ridge
         slope[a] = g[j] + l1[j] * np.sign(theta[j])
     towards = _solve(A, slope)
-    if not np.isfinite(towards).all():
-        return
-    length, there = 1.0, np.empty(f)
+    for a in range(f):
+        if not abs(towards[a]) < np.inf:
+            return
+    length, there, step = 1.0, np.empty(f), np.empty(f)
     for _ in range(_HALVINGS):
         for a in range(f):
             j = free[a]
@@ -311,17 +323,23 @@ def _newton_step(free, G, ridge, l1, low, high, theta, g):
             least = max(low[j], 0.0) if l1[j] > 0 and theta[j] > 0 else low[j]
             greatest = min(high[j], 0.0) if l1[j] > 0 and theta[j] < 0 else high[j]
             there[a] = min(max(theta[j] - length * towards[a], least), greatest)
-        step = there - theta[free]
-        change = (slope * step).sum()
+            step[a] = there[a] - theta[j]
+        change = 0.0
         for a in range(f):
-            change += 0.5 * step[a] * (A[a] * step).sum()
+            change += slope[a] * step[a]
+        for a in range(f):
+            product = 0.0
+            for b in range(f):
+                product += A[a, b] * step[b]
+            change += 0.5 * step[a] * product
         if change < 0:
-            theta[free] = there
+            for a in range(f):
+                theta[free[a]] = there[a]
             return
         length /= 2
 
 
-@compiled
+@inlined
 def _solve(A, slope):
     """Return (A + shift)^-1 slope by Cholesky's factors, NaN if A is not positive semidefinite."""
     f, largest = len(slope), 0.0
@@ -335,7 +353,9 @@ def _solve(A, slope):
         if not L[a, a] > 0:
             x[:] = np.nan
             return x
-        L[a, a:] /= np.sqrt(L[a, a])
+        root = np.sqrt(L[a, a])
+        for b in range(a, f):
+            L[a, b] /= root
         for b in range(a + 1, f):
             share = L[a, b]
             for k in range(b, f):

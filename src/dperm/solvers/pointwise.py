@@ -12,7 +12,7 @@ units in the last place); the logarithms of the logistic loss are taken of produ
 
 import numpy as np
 
-from dperm.compiled import compiled
+from dperm.compiled import compiled, inlined
 
 LOSSES = {"squared": 0, "logistic": 1, "poisson": 2, "smoothed_hinge": 3}
 _SQUARED, _LOGISTIC, _POISSON = 0, 1, 2
@@ -94,7 +94,7 @@ def evaluate(code, bound, eta, y, slope, second, work):
     return total
 
 
-@compiled
+@inlined
 def _logistic(eta, y, slope, second, small, bits, ones):
     n = len(eta)
     for i in range(n):
@@ -112,7 +112,7 @@ def _logistic(eta, y, slope, second, small, bits, ones):
     return np.dot(small, ones) + _log_product(bits)
 
 
-@compiled
+@inlined
 def _log_product(factors):
     """Return the sum of the logarithms of numbers in [1, 2]."""
     n, total, product = len(factors), 0.0, np.ones(_LANES)

@@ -16,7 +16,7 @@ Sources: Lee, Sun and Saunders, SIAM J. Optim. 24 (2014) (prox-Newton). li2021, 
 
 import numpy as np
 
-from dperm.compiled import compiled
+from dperm.compiled import compiled, inlined
 from dperm.solvers import berhu, pointwise
 
 # The squared loss without a bound on eta, of which X'X, X'y and y'y tell everything.
@@ -44,9 +44,10 @@ EXACT = 1e-11
 LAST = 10
 
 
-@compiled
-def _records(k, X, y, G, xy, yy, bottom, starts, columns, entries, XT):
+@inlined
+def _records(k, data, XT):
     """Return what a fit needs of data set k, the mean of the columns' squares with it; XT is written."""
+    X, y, G, xy, yy, bottom, starts, columns, entries = data
     for i in range(X.shape[1]):
         for j in range(X.shape[2]):
             XT[j, i] = X[k, i, j]
@@ -62,7 +63,7 @@ def _copy(values, to):
         to[i] = values[i]
 
 
-@compiled
+@inlined
 def _state(n, p):
     """Return what fits leave to the next: Hessian, (Hessian, point) known?, loss, eta, l', l'' and work space."""
     return np.empty((p, p)), np.zeros(2, np.bool_), np.zeros(1), np.empty((3, n)), np.empty((8, n))
@@ -82,7 +83,7 @@ def _forward(records, theta, eta):
         eta[i] = total
 
 
-@compiled
+@inlined
 def _backward(records, slope):
     """Return X' slope."""
     X, XT, starts, columns, entries = records[0], records[1], records[7], records[8], records[9]
@@ -118,12 +119,12 @@ def _hessian(records, second, H):
         H[j, j] += _SHIFT * records[10]
 
 
-@compiled
+@inlined
 def _relative(gap, value):
     return gap / abs(value) if value != 0 else (0.0 if gap == 0 else np.inf)
 
 
-@compiled
+@inlined
 def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta, state):
     """Minimise F from theta, in place, by at least `few` steps; return the relative gap and the steps.
 
@@ -194,7 +195,7 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
     return _relative(gap, value), steps
 
 
-@compiled
+@inlined
 def _curved(code, bound, records, g, tilt, v, a, c, d, low, high, theta, state):
     """Return the curved gap, with the rounding of g, or infinity; state[4] is written.
 
@@ -230,7 +231,7 @@ def _curved(code, bound, records, g, tilt, v, a, c, d, low, high, theta, state):
     return least
 
 
-@compiled
+@inlined
 def _sizes(records):
     """Return the sum of the squares of X's entries, and the largest norm of a row."""
     X, starts, columns, entries = records[0], records[7], records[8], records[9]
@@ -252,7 +253,7 @@ def _least_eigenvalue(H, slack):
     return np.linalg.eigvalsh(H)[0] - slack
 
 
-@compiled
+@inlined
 def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta):
     """The same for the squared loss."""
     G, xy, yy = records[3], records[4], records[5]
@@ -290,7 +291,7 @@ def paths(code, bound, data, tilt, v, a, c, d, low, high, tolerance, sharp, most
     for r in range(repeats):
         if r == 0 or len(data[0]) > 1:
             k += 1
-            records = _records(k, *data, XT)
+            records = _records(k, data, XT)
         state = _state(data[0].shape[1], p)
         now = np.minimum(np.maximum(0.0 * one, low), high)
         for s in range(strengths):
@@ -314,7 +315,7 @@ def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, 
     for r in range(repeats):
         if r == 0 or len(data[0]) > 1:
             k += 1
-            records = _records(k, *data, XT)
+            records = _records(k, data, XT)
         early, late = _state(data[0].shape[1], p), _state(data[0].shape[1], p)
         begin = np.minimum(np.maximum(none, low), high)
         now = begin.copy()
@@ -360,7 +361,7 @@ def reweighted(
     for r in range(repeats):
         if r == 0 or len(data[0]) > 1:
             k += 1
-            records = _records(k, *data, XT)
+            records = _records(k, data, XT)
         for s in range(strengths):
             state = _state(data[0].shape[1], p)
             now = np.minimum(np.maximum(none, low), high)

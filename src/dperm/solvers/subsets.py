@@ -34,7 +34,7 @@ from numbers import Integral
 
 import numpy as np
 
-from dperm.compiled import compiled
+from dperm.compiled import compiled, inlined
 from dperm.domain import LEAST, MOST, number
 from dperm.errors import DataError
 
@@ -193,7 +193,7 @@ def _every(G, c, yy, bound, target, theta, scores):
             b[t] = c[z[t]]
             for u in range(t + 1):
                 A[t, u] = A[u, t] = G[z[t], z[u]]
-            w[t] = _pivot_row(A, b, L, inverse, w, t)
+            w[t] = _pivot_row(A, b, L, inverse, w, t, s)
         inside = True
         for t in range(s - 1, -1, -1):
             value = w[t]
@@ -222,8 +222,8 @@ def _every(G, c, yy, bound, target, theta, scores):
 
 
 @compiled
-def _pivot_row(A, b, L, inverse, w, t):
-    """Form row t of the Cholesky factor L and inverse[t] = 1/L[t, t]; return entry t of L^{-1} b."""
+def _pivot_row(A, b, L, inverse, w, t, size):
+    """Form row t of the Cholesky factor L and inverse[t] = 1/L[t, t]; return entry t of L^{-1} b; of `size` rows."""
     pivot, value = A[t, t], b[t]
     for u in range(t):
         entry = A[t, u]
@@ -233,7 +233,7 @@ def _pivot_row(A, b, L, inverse, w, t):
         L[t, u] = entry
         pivot -= entry * entry
         value -= entry * w[u]
-    pivot = max(pivot, _FLOOR * len(b) * _ROUNDING * A[t, t])
+    pivot = max(pivot, _FLOOR * size * _ROUNDING * A[t, t])
     # A column of zeros: nothing depends on its coefficient, which is then 0.
     inverse[t] = 1.0 / math.sqrt(pivot) if pivot > 0.0 else 0.0
     return value * inverse[t]
@@ -252,7 +252,7 @@ def duality_gap(A, b, bound, theta, g):
     return gap
 
 
-@compiled
+@inlined
 def _active_set(A, b, bound, target, theta, g):
     """Minimise over the box from the nearest point to theta; return the gap of the point left in theta and g."""
     s = len(b)
@@ -277,7 +277,7 @@ def _active_set(A, b, bound, target, theta, g):
             for k in range(i + 1):
                 F[i, k] = F[k, i] = A[free[i], free[k]]
         for i in range(size):
-            w[i] = _pivot_row(F[:size, :size], rhs[:size], L, inverse, w, i)
+            w[i] = _pivot_row(F, rhs, L, inverse, w, i, size)
         for i in range(size - 1, -1, -1):
             value = w[i]
             for k in range(i + 1, size):

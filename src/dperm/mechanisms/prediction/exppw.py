@@ -50,7 +50,7 @@ STEPS = {
     ("paper", "replace"): 1.0,
     ("paper", "add_remove"): 1.0,
 }
-# Runs of equal points up to this long are sorted by insertion.
+# Of equal points so many at a time are sorted by insertion, and then merged.
 _SHORT = 16
 
 
@@ -112,21 +112,34 @@ def prepare(x: np.ndarray, y: np.ndarray, keys: np.ndarray | None, bound: float)
 
 @compiled
 def _sort_runs(ordered, keys, order):
-    """Put the records of equal points in the order of their keys."""
-    start = 0
+    """Put the records of equal points in the order of their keys; Numba's own sort takes it seconds to compile."""
+    spare, start = np.empty(len(order), np.int64), 0
     for i in range(1, len(ordered) + 1):
         if i < len(ordered) and ordered[i] == ordered[start]:
             continue
-        if i - start > _SHORT:
-            run = order[start:i].copy()
-            order[start:i] = run[np.argsort(keys[run], kind="mergesort")]
-        else:
-            for j in range(start + 1, i):
+        for first in range(start, i, _SHORT):
+            for j in range(first + 1, min(first + _SHORT, i)):
                 moved, k = order[j], j
-                while k > start and keys[order[k - 1]] > keys[moved]:
+                while k > first and keys[order[k - 1]] > keys[moved]:
                     order[k] = order[k - 1]
                     k -= 1
                 order[k] = moved
+        width = _SHORT
+        while width < i - start:
+            for first in range(start, i - width, 2 * width):
+                for j in range(width):
+                    spare[j] = order[first + j]
+                j, b, last = 0, first + width, min(first + 2 * width, i)
+                for k in range(first, last):
+                    if j == width:
+                        break
+                    if b < last and keys[order[b]] < keys[spare[j]]:
+                        order[k] = order[b]
+                        b += 1
+                    else:
+                        order[k] = spare[j]
+                        j += 1
+            width *= 2
         start = i
 
 
