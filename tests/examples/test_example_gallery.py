@@ -9,11 +9,19 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+import yaml
 from matplotlib import pyplot as plt
+
+from dperm_pipeline.datasets import adult
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {path.stem: path for path in sorted((ROOT / "examples/gallery").glob("*.py"))}
 PAGE = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+
+
+def census_table(left):
+    always, searched, plain = left["errors"].values()
+    return left["session"].spent.epsilon == 2.0 and plain < searched < 0.2 < always
 
 
 def several_classes(left):
@@ -50,7 +58,7 @@ def session(left):
     return list(left["spent"].values()) == pytest.approx([0, 0.5, 1.5, 1.5, 1.5])
 
 
-SHOWN = (several_classes, release, private_tuning, prediction_service, audit_a_mean, own_loss, session)
+SHOWN = (census_table, several_classes, release, private_tuning, prediction_service, audit_a_mean, own_loss, session)
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
@@ -61,13 +69,29 @@ SHOWN = (several_classes, release, private_tuning, prediction_service, audit_a_m
         for shown in SHOWN
     ],
 )
-def test_a_program_shows_what_its_head_says(shown, tmp_path, monkeypatch):
+def test_a_program_shows_what_its_head_says(shown, request, tmp_path, monkeypatch):
     picture = tmp_path / f"{shown.__name__}.svg"
     monkeypatch.setattr(sys, "argv", [shown.__name__, str(picture)])
+    if shown is census_table:
+        monkeypatch.setenv("DPERM_MIRROR", str(request.getfixturevalue("mirror")))
     plt.close("all")
     with mpl.rc_context(fname=ROOT / "examples/gallery/matplotlibrc"):
         assert shown(runpy.run_path(str(PROGRAMS[shown.__name__])))
     assert ET.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_a_table_as_published_takes_thirty_lines_to_a_card():
+    tree = ast.parse(PROGRAMS["census_table"].read_text(encoding="utf-8"))
+    lines = {place for node in tree.body[1:] for place in range(node.lineno, node.end_lineno + 1)}
+    assert len(lines) <= 30
+
+
+def test_the_schema_of_the_census_is_the_catalogues():
+    schema = yaml.safe_load((ROOT / "examples/gallery/adult.yaml").read_text(encoding="utf-8"))
+    entry = yaml.safe_load((ROOT / "config/datasets.yaml").read_text(encoding="utf-8"))["adult"]
+    declared = {name: {"range": ends} for name, ends in entry["ranges"].items()}
+    declared |= {name: {"levels": list(levels)} for name, levels in adult.LEVELS.items()}
+    assert schema == declared | {"income": "ignore"} and list(schema) == list(adult.COLUMNS)
 
 
 def test_programs_are_short_and_all_shown():

@@ -36,7 +36,7 @@ _SCALARS = {bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int
 _MARKS = {"NoneType", "NAType", "NaTType"}
 # What to do about entries that no model takes, in this library: what scikit-learn advises learns from the records.
 _CLIPPED = "clip=True (and classes, where targets are labels)"
-_MISSING = "fill in a public value first, as SimpleImputer(strategy='constant') does, which learns nothing from records"
+_MISSING = "declare a place for what is missing: PublicEncoder, or SimpleImputer(strategy='constant'), learn nothing"
 _WORDS = {
     "X": "turn categories into numbers by their public levels, as PublicEncoder or OneHotEncoder(categories=[...], "
     "handle_unknown='ignore') does in a Pipeline, which learns nothing from the records",

@@ -55,10 +55,10 @@ ONE_GONE = np.where(np.arange(N)[:, None] == 3, np.nan, X)
 COLOUR = np.where(X[:, 2] > 0, "red", "blue")
 # What comes in as X, and the words of the remedy.
 TABLES = {
-    "NaN": (ONE_GONE, "contains NaN.*SimpleImputer.*clip=True"),
+    "NaN": (ONE_GONE, "contains NaN.*PublicEncoder.*clip=True"),
     "infinity": (np.where(np.isnan(ONE_GONE), np.inf, X), "contains infinity.*clip=True"),
-    "text": (frame(COLOUR), "categories.*OneHotEncoder"),
-    "categories": (frame(pd.Categorical(COLOUR)), "categories.*OneHotEncoder"),
+    "text": (frame(COLOUR), "categories.*PublicEncoder"),
+    "categories": (frame(pd.Categorical(COLOUR)), "categories.*PublicEncoder"),
     "sparse": (sparse.csr_array(X), r"takes dense rows alone: X.toarray\(\).*ObjectivePerturbation"),
 }
 
@@ -147,7 +147,7 @@ def test_a_budget_that_buys_nothing(name):
     ("ObjectivePerturbation", 4 * X, "rows longer than x_norm=1; declare the larger public bound, or pass clip=True"),
     ("ExpMechSupport", X, "y_bound=None.*declare y_bound"),
     ("SparseRegression", X, "y_bound=None.*declare y_bound"),
-    ("AveragedPrediction", frame(COLOUR), "OneHotEncoder"),
+    ("AveragedPrediction", frame(COLOUR), "PublicEncoder"),
 ])  # fmt: skip
 def test_bounds_that_were_not_declared(name, table, words):
     y, given = target(name)
@@ -161,6 +161,6 @@ def test_text_as_a_real_target():
 
 def test_a_query_with_a_gap():
     model = dperm.NoisyGradientDescent(classes=(0, 1), random_state=0).fit(X, LABEL)
-    with pytest.raises(ValueError, match=r"NaN.*SimpleImputer") as caught:
+    with pytest.raises(ValueError, match=r"NaN.*PublicEncoder") as caught:
         model.predict(ONE_GONE)
     assert "clip" not in str(caught.value)
