@@ -6,6 +6,14 @@ from sklearn.base import is_classifier
 # Under replace-one n is public, and these refuse n = 0: their constants are made of it.
 MADE_OF_N = ("AveragedPrediction", "SoftMajority", "StableERM", "StableSGD")
 
+# Of those that take weights: one record counts for so much at most, whatever its weight.
+_ONE = "with a weight of 2 a record is cut as one record, not as two"
+WEIGHTED = {
+    "check_sample_weight_equivalence_on_dense_data": _ONE,
+    "check_sample_weight_equivalence_on_sparse_data": _ONE,
+    "check_all_zero_sample_weights_error": "whether any record counts is private",
+}
+
 
 def contradicted(estimator):
     """Return the checks that ask for an error because of a record, of an estimator that raises none.
@@ -19,9 +27,10 @@ def contradicted(estimator):
     dict
         Name of a check to reason.
     """
+    checks = dict(WEIGHTED) if hasattr(estimator, "weight_bound") else {}
     if not estimator.clip or (is_classifier(estimator) and estimator.classes is None):
-        return {}
-    checks = {
+        return checks
+    checks |= {
         "check_estimators_nan_inf": "with clip=True a row that holds NaN or infinity becomes the zero row",
         "check_dtype_object": "with clip=True an entry that is no number makes its row the zero row",
         "check_supervised_y_no_nan": "with clip=True targets are moved into their public domain",

@@ -96,11 +96,19 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
 
 
 def summed_gradient(
-    X: Any, y: np.ndarray, loss: Loss | Multinomial, theta: np.ndarray, limit: np.ndarray
+    X: Any,
+    y: np.ndarray,
+    loss: Loss | Multinomial,
+    theta: np.ndarray,
+    limit: np.ndarray,
+    w: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return sum_i clip(l'_i x_i) at each theta; limit holds c/||x_i||, infinite where x_i = 0. X: array or CSR."""
+    """Return sum_i clip(w_i l'_i x_i) at each theta; limit holds c/||x_i||, infinite where x_i = 0. X: array or CSR.
+
+    w: weights above 0; None for 1.
+    """
     if isinstance(loss, Multinomial):
-        return loss.summed(X, y, theta, limit)
+        return loss.summed(X, y, theta, limit, w)
     total = np.zeros(theta.shape)
     rows = max(1, BLOCK_ENTRIES // len(theta))
     if sparse.issparse(X):
@@ -115,6 +123,7 @@ def summed_gradient(
         # Poisson's derivative may overflow to infinity, which the limit cuts.
         with np.errstate(over="ignore"):
             weight = loss.derivative(some @ theta.T, y[part, None])
+            weight = weight if w is None else weight * w[part, None]
         total += np.clip(weight, -bound, bound).T @ some
     return total
 
@@ -136,6 +145,7 @@ def release(
     n_public: int | None = None,
     distance: float | None = None,
     average: Average = "none",
+    weights: np.ndarray | None = None,
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> Release:
@@ -146,6 +156,8 @@ def release(
     - ridge: in [0, 1e30], public; of the sum of losses.
     - clip: c in [1e-60, 1e60], in the units of zeta; by default zeta.
     - average: release the last iterate, or the mean of the last ceil(T/2).
+    - weights: shape (n,), 0 or above: of each record's loss, part of the record. Its gradient w l' x is cut to c as
+      any other, so that S is what it is without them.
     - Returns: with certificate 0. `converged` says that theta is finite: a step size too large overflows.
     """
     if calibration != "tight":
@@ -161,6 +173,7 @@ def release(
     X, y = checked(X, y)
     y = loss.targets_of(y, domain)
     step = _step_size(step_size, loss, domain, ridge, X.shape[0] if neighbours == "replace" else None, n_public)
+    X, y, weights = weighted(X, y, weights)
     if distance is not None:
         distance = number(
             "distance", distance, LEAST**2, MOST**2, ends="[]", remedy="it is how far from 0 theta is expected"
@@ -174,7 +187,7 @@ def release(
         size = denoised(distance, noise.scale**2)
         move = lambda gradient, velocity: size(gradient**2) / math.sqrt(gradient.shape[1]) * velocity  # noqa: E731
     theta = descend(
-        X, y, loss, limits(X, clip), noise, move,
+        X, y, loss, limits(X, clip), noise, move, w=weights,
         steps=steps, ridge=ridge, momentum=momentum, average=average, rng=rng, repeats=repeats,
     )  # fmt: skip
     sensitivity = changed_gradients(neighbours) * clip
@@ -191,6 +204,7 @@ def descend(
     noise: Gaussian,
     move: Move,
     *,
+    w: np.ndarray | None = None,
     steps: int,
     ridge: float = 0.0,
     momentum: float = 0.0,
@@ -208,7 +222,7 @@ def descend(
     # A step size too large may overflow: the caller learns of it from `converged`.
     with one_thread(), np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for t in range(steps):
-            gradient = summed_gradient(X, y, loss, theta, limit) + noise.sample(theta.shape, rng) + ridge * theta
+            gradient = summed_gradient(X, y, loss, theta, limit, w) + noise.sample(theta.shape, rng) + ridge * theta
             velocity = momentum * velocity + gradient
             theta = theta - move(gradient, velocity)
             if average == "tail" and t >= steps - tail_steps:
@@ -261,6 +275,14 @@ def limits(X: Any, clip: float) -> np.ndarray:
         scaled = np.linalg.norm(X / largest[:, None], axis=1)
         limit[odd] = np.minimum(clip / scaled / largest, np.finfo(float).max)
     return limit
+
+
+def weighted(X: Any, y: np.ndarray, w: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return the records whose weight is above 0, with it: 0 times a slope that overflows would be no number."""
+    if w is None:
+        return X, y, None
+    some = w > 0
+    return X[some], y[some], w[some]
 
 
 def whole(name: str, value: int, remedy: str) -> None:

@@ -70,8 +70,10 @@ class Multinomial:
             )
         return y
 
-    def summed(self, X: Any, y: np.ndarray, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
-        """Return sum_i clip((s - e_y) x_i') at each theta, shape (repeats, k p); limit as of `gradient.limits`."""
+    def summed(
+        self, X: Any, y: np.ndarray, theta: np.ndarray, limit: np.ndarray, w: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return sum_i clip(w_i (s - e_y) x_i') at each theta, shape (repeats, k p); limit as of `gradient.limits`."""
         rows = max(1, min(_BLOCK // (len(theta) * self.classes), _BLOCK // X.shape[1]))
         if sparse.issparse(X):
             # A slice is a copy.
@@ -80,12 +82,13 @@ class Multinomial:
         total = np.zeros(each.shape)
         for low in range(0, X.shape[0], rows):
             some, part = X[low : low + rows], slice(low, low + rows)
-            weight = self._weights((some @ each.T).reshape(-1, len(theta), self.classes), y[part], limit[part])
+            margins, counts = (some @ each.T).reshape(-1, len(theta), self.classes), None if w is None else w[part]
+            weight = self._weights(margins, y[part], limit[part], counts)
             total += weight.reshape(len(weight), -1).T @ some
         return total.reshape(theta.shape)
 
-    def _weights(self, margins: np.ndarray, y: np.ndarray, limit: np.ndarray) -> np.ndarray:
-        """Return s - e_y of each row and repeat, no longer than the limit (margins: (rows, repeats, k))."""
+    def _weights(self, margins: np.ndarray, y: np.ndarray, limit: np.ndarray, w: np.ndarray | None) -> np.ndarray:
+        """Return w (s - e_y) of each row and repeat, no longer than the limit (margins: (rows, repeats, k))."""
         weight = np.exp(margins - margins.max(axis=2, keepdims=True))
         weight /= weight.sum(axis=2, keepdims=True)
         own = np.arange(len(y)), slice(None), y.astype(int)
@@ -97,4 +100,5 @@ class Multinomial:
         share = np.divide(weight, others[:, :, None], out=np.zeros_like(weight), where=others[:, :, None] > 0)
         length = others * np.sqrt((share**2).sum(axis=2))
         bound = np.broadcast_to(limit[:, None], length.shape)
-        return weight * np.divide(bound, length, out=np.ones_like(length), where=length > bound)[:, :, None]
+        full = np.ones_like(length) if w is None else np.broadcast_to(w[:, None], length.shape).copy()
+        return weight * np.divide(bound, length, out=full, where=full * length > bound)[:, :, None]

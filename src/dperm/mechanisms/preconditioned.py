@@ -90,6 +90,8 @@ def release(
     gram_share: float = 0.05,
     floor: float = FLOOR,
     step_size: float | None = None,
+    weights: np.ndarray | None = None,
+    weight_bound: float = 1.0,
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> Release:
@@ -101,6 +103,7 @@ def release(
     - distance: D, public, in units of theta.
     - gram_share: f in (0, 1).
     - floor: rho above 0.
+    - weights, weight_bound: as of `gradient.release`, and W; in the Gram matrix a row is x~ sqrt(w/W), no longer.
     - step_size: a public eta_t, in the units of theta over those of gradients; D is then not used.
     """
     if calibration != "tight":
@@ -119,13 +122,15 @@ def release(
     )
     X, y = gradient.checked(X, y)
     y = loss.targets_of(y, domain)
+    X, y, weights = gradient.weighted(X, y, weights)
+    share = None if weights is None else np.sqrt(np.minimum(weights / weight_bound, 1.0))
     ratio = gaussian.gaussian_ratio(budget.epsilon, budget.delta)
     with one_thread():
-        noisy = gram(X, domain.x_norm) + on_gram.sample((repeats, X.shape[1], X.shape[1]), rng)
+        noisy = gram(X, domain.x_norm, share) + on_gram.sample((repeats, X.shape[1], X.shape[1]), rng)
         classes = loss.classes if isinstance(loss, Multinomial) else 1
         move = preconditioned(noisy, floor / ratio, distance, classes * on_step.scale**2, step_size)
     theta = gradient.descend(
-        X, y, loss, gradient.limits(X, clip), on_step, move,
+        X, y, loss, gradient.limits(X, clip), on_step, move, w=weights,
         steps=steps, momentum=momentum, average="tail", rng=rng, repeats=repeats,
     )  # fmt: skip
     event = "GaussianDpEvent", {"noise_multiplier": 1 / ratio}
@@ -133,10 +138,13 @@ def release(
     return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event, noise=strength)
 
 
-def gram(X: Any, x_norm: float) -> np.ndarray:
-    """Return sum_i x~_i x~_i'/R^2 of the rows (array or CSR), those that are longer than R cut to R."""
+def gram(X: Any, x_norm: float, share: np.ndarray | None = None) -> np.ndarray:
+    """Return sum_i x~_i x~_i'/R^2 of the rows (array or CSR), those that are longer than R cut to R.
+
+    share: in [0, 1], of each row's length; None for 1.
+    """
     # Of 1/||x|| and 1/R the less: no digits are lost, however long a row is.
-    cut = np.minimum(gradient.limits(X, 1.0), 1 / x_norm)
+    cut = np.minimum(gradient.limits(X, 1.0), 1 / x_norm) * (1.0 if share is None else share)
     if sparse.issparse(X):
         short = sparse.diags_array(cut) @ X
         return (short.T @ short).toarray()

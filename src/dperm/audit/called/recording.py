@@ -110,7 +110,9 @@ def _listening(public: type, step: str) -> type:
 
     Made once: a search fits thousands of models, and scikit-learn reads the signatures of each new class.
     """
-    names = list(inspect.signature(getattr(public, step)).parameters)[1:]
+    parameters = inspect.signature(getattr(public, step)).parameters.values()
+    # Weights, which are left out here, have a default.
+    names = [one.name for one in parameters if one.default is one.empty][1:]
 
     def listening(self, *args):
         made = getattr(public, step)(self, *args)

@@ -101,7 +101,7 @@ class _Dividing(NoisyGradientDescent):
 class _ClassByClass(Multinomial):
     """A multinomial loss whose gradients are cut to the clip class by class: sqrt(k) times too long."""
 
-    def summed(self, X, y, theta, limit):
+    def summed(self, X, y, theta, limit, w=None):
         """Return the sum of gradients that are cut class by class."""
         weight = special.softmax(X @ theta.reshape(self.classes, -1).T, axis=1) - np.eye(self.classes)[y.astype(int)]
         return (np.clip(weight, -limit[:, None], limit[:, None]).T @ X).reshape(theta.shape)

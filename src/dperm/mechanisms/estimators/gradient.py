@@ -11,6 +11,8 @@ from dperm.errors import ReleaseError
 from dperm.losses import Loss
 from dperm.mechanisms import gradient
 from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.mechanisms.estimators.records import weighed
+from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.multinomial import Multinomial
 
 # The settings of a fit that names none, chosen on simulated data (docs/assumptions.md).
@@ -35,12 +37,52 @@ class DescentEstimator(LinearEstimator):
     tolerance = None
     _takes_sparse = True
 
+    @whole
+    def fit(self, X, y, sample_weight=None):
+        """Fit the private model.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+            Rows with ||x||_2 <= `x_norm`.
+        y : array_like, shape (n,)
+            Labels for a classification loss, real numbers for a regression loss.
+        sample_weight : array_like, shape (n,), optional
+            Weights in [0, `weight_bound`] of the records' losses, as private as the records that they belong to.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainViolation
+            If a row is longer than `x_norm` or a weight outside its bounds and `clip` is False, or a bound or the loss
+            is unfit.
+        InvalidBudget
+            If the budget is impossible.
+        ValueError
+            If another parameter is not of its kind or outside its range; the message names it.
+        ReleaseError
+            If `release=True`, which cannot be kept.
+        SolverError
+            If theta overflowed, because of a step size too large; nothing is released.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
+        return weighed(sample_weight, n, self._weight_bound(), clip=self.clip)
+
+    def _weight_bound(self) -> float:
+        return number("weight_bound", self.weight_bound, LEAST, MOST, ends="[]", remedy="no weight is above it")
+
     def _several(self):
         return self.loss == "logistic"
 
     def _clip(self, loss: Loss | Multinomial, domain: Domain) -> float:
+        bound = self._weight_bound()
         if self.gradient_clip is None:
-            return CLIP_SHARE * longest_at_0(loss, domain)
+            return CLIP_SHARE * bound * longest_at_0(loss, domain)
         remedy = "it is the largest norm of one record's gradient; leave it out for a third of the largest at theta = 0"
         return number("gradient_clip", self.gradient_clip, LEAST, MOST, ends="[]", remedy=remedy)
 
@@ -104,6 +146,9 @@ class NoisyGradientDescent(DescentEstimator):
     neighbours : {"add_remove", "replace"}, default="add_remove"
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
+    weight_bound : float, default=1.0
+        Public bound W on the sample weights of `fit`, if there are any. A record's gradient times its weight is cut to
+        `gradient_clip`, whose default is W times as large.
     fit_intercept : bool, default=False
         Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is learned like the rest.
     clip : bool, default=False
@@ -153,6 +198,7 @@ class NoisyGradientDescent(DescentEstimator):
         calibration="tight",
         neighbours="add_remove",
         x_norm=1.0,
+        weight_bound=1.0,
         fit_intercept=False,
         clip=False,
         classes=None,
@@ -170,17 +216,19 @@ class NoisyGradientDescent(DescentEstimator):
         self.calibration = calibration
         self.neighbours = neighbours
         self.x_norm = x_norm
+        self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.clip = clip
         self.classes = classes
         self.release = release
         self.random_state = random_state
 
-    def _release(self, X, y, loss, domain, rng):
+    def _release(self, X, y, loss, domain, rng, weights=None):
         return gradient.release(
             self._rows(X),
             y,
             loss,
+            weights=weights,
             **self._fixed(loss, domain),
             steps=STEPS if self.steps is None else self.steps,
             momentum=MOMENTUM if self.momentum is None else self.momentum,

@@ -78,6 +78,9 @@ class LinearEstimator(PrivateModel):
         SolverError
             If the solver did not reach its public target; nothing is released.
         """
+        return self._fit(X, y)
+
+    def _fit(self, X, y, sample_weight=None):
         # What was declared wrongly is blamed before the rows are: budget, bounds, loss, labels.
         y_bound = getattr(self, "y_bound", None)
         budget, loss = Budget(self.epsilon, self.delta), self._loss()
@@ -96,14 +99,15 @@ class LinearEstimator(PrivateModel):
         classes = None if self.classes is None else declared(self.classes, several=self._several())
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not classifies(self), **self._sparse())
-        y = self._encoded(y, classes) if classifies(self) else loss.targets_of(y, domain, clip=self.clip)
+        y = self._encoded(y, classes, stacklevel=6) if classifies(self) else loss.targets_of(y, domain, clip=self.clip)
         several = classifies(self) and len(self.classes_) > 2
         loss = Multinomial(len(self.classes_)) if several else loss
         X = bounded_rows(X, self.x_norm, clip=self.clip)
         if self.fit_intercept:
             X = with_ones(X)
             domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)), y_bound=y_bound)
-        release = self._release(X, y, loss, domain, rng)
+        weighted = {} if sample_weight is None else {"weights": self._weights(sample_weight, X.shape[0])}
+        release = self._release(X, y, loss, domain, rng, **weighted)
         keep(self, self._known(release))
         if not release.converged.all():
             target = getattr(self, self._target)
@@ -112,12 +116,12 @@ class LinearEstimator(PrivateModel):
                 f"the solver did not reach its public target; raise `{self._target}` ({now}), {self._easing} "
                 "(how near it came is not public: dperm.diagnostics of this object)"
             )
-        vacuous.warn(self, release.noise, X.shape[0], stacklevel=4)
+        vacuous.warn(self, release.noise, X.shape[0], stacklevel=5)
         theta = release.theta.reshape(len(self.classes_) if several else 1, X.shape[1])
         weights, intercept = (theta[:, :-1], theta[:, -1]) if self.fit_intercept else (theta, np.zeros(len(theta)))
         self.coef_ = weights if classifies(self) else weights[0]
         self.intercept_ = intercept if classifies(self) else float(intercept[0])
-        self.privacy_ = self._statement(budget, release)
+        self.privacy_ = self._statement(budget, release, stacklevel=5)
         return self
 
     def _sparse(self) -> dict[str, str]:

@@ -67,18 +67,18 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         """Return whether there may be more than two classes."""
         return False
 
-    def _encoded(self, y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    def _encoded(self, y: np.ndarray, classes: np.ndarray | None, stacklevel: int = 5) -> np.ndarray:
         """Map the labels `classes`, or without any those found in y, to -1 and +1; more than two to their places."""
-        self.classes_, encodings = encoded(y, classes, clip=self.clip, stacklevel=5, several=self._several())
+        self.classes_, encodings = encoded(y, classes, clip=self.clip, stacklevel=stacklevel, several=self._several())
         return encodings
 
-    def _statement(self, budget: Budget, release: Any) -> PrivacyStatement:
+    def _statement(self, budget: Budget, release: Any, stacklevel: int = 4) -> PrivacyStatement:
         if release.guarantee == "none":
             warnings.warn(
                 f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
                 f"guarantee; {self._valid_form()}",
                 NoGuaranteeWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
         name, arguments = release.event
         reason = self.unproved if release.guarantee == "none" else ""

@@ -292,6 +292,6 @@ class NAPP(LinearEstimator):
     def _known(self, release):
         return dataclasses.replace(super()._known(release), retrieved=float(release.retrieved[0]))
 
-    def _statement(self, budget, release):
+    def _statement(self, budget, release, stacklevel=4):
         # What `return` returns is not claimed.
-        return super()._statement(Budget(**release.event[1]), release)
+        return super()._statement(Budget(**release.event[1]), release, stacklevel)

@@ -40,6 +40,9 @@ class PreconditionedGradientDescent(DescentEstimator):
     neighbours : {"add_remove", "replace"}, default="add_remove"
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
+    weight_bound : float, default=1.0
+        Public bound W on the sample weights of `fit`, if there are any. A record's gradient times its weight is cut to
+        `gradient_clip`, whose default is W times as large.
     fit_intercept : bool, default=False
         Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is learned like the rest.
     clip : bool, default=False
@@ -89,6 +92,7 @@ class PreconditionedGradientDescent(DescentEstimator):
         calibration="tight",
         neighbours="add_remove",
         x_norm=1.0,
+        weight_bound=1.0,
         fit_intercept=False,
         clip=False,
         classes=None,
@@ -106,17 +110,20 @@ class PreconditionedGradientDescent(DescentEstimator):
         self.calibration = calibration
         self.neighbours = neighbours
         self.x_norm = x_norm
+        self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.clip = clip
         self.classes = classes
         self.release = release
         self.random_state = random_state
 
-    def _release(self, X, y, loss, domain, rng):
+    def _release(self, X, y, loss, domain, rng, weights=None):
         return preconditioned.release(
             self._rows(X),
             y,
             loss,
+            weights=weights,
+            weight_bound=self.weight_bound,
             **self._fixed(loss, domain),
             steps=STEPS if self.steps is None else self.steps,
             momentum=MOMENTUM if self.momentum is None else self.momentum,

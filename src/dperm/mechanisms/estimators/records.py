@@ -27,6 +27,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from dperm.errors import DomainViolation
 from dperm.values import equal, read_number
 
 _NUMBERS, _TEXT = "biuf", "US"
@@ -131,6 +132,25 @@ def _check_finite(values: Any, name: str, remedy: str) -> None:
         return
     if missing:
         raise ValueError(f"Input {name} contains NaN or another missing value; {remedy}")
+
+
+def weighed(given: Any, n: int, bound: float, *, clip: bool) -> np.ndarray:
+    """Return sample weights as floats in [0, bound]; with `clip` what is no number is 0, and others go to the ends.
+
+    Raises TypeError or ValueError for a shape or type, DomainViolation for a weight; no message gives a value or n.
+    """
+    with np.errstate(all="ignore"):
+        w = np.asarray(_numbers(_typed(_listed(_unmasked(given))), "sample_weight", clip), dtype=np.float64)
+        if w.ndim != 1 or len(w) != n:
+            raise ValueError("sample_weight must be 1D, a weight for each record")
+        if clip:
+            return np.clip(np.nan_to_num(w, nan=0.0, posinf=bound, neginf=0.0), 0.0, bound)
+    if not ((w >= 0) & (w <= bound)).all():
+        raise DomainViolation(
+            f"sample_weight holds a weight outside [0, {bound:g}], the declared `weight_bound`; declare the larger "
+            "public bound, or pass clip=True"
+        )
+    return w
 
 
 def table(X: Any, *, always: bool = False) -> Any:

@@ -8,6 +8,7 @@ that raises leaves nothing; of two at once the one that ends last stands.
 
 import contextlib
 import functools
+import inspect
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -36,8 +37,15 @@ os.register_at_fork(after_in_child=_SWAP.renew)
 def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
     """Let the method `fit` first forget what an earlier one made, and leave nothing that answers where it raises."""
 
+    taken = set(inspect.signature(fit).parameters)
+
     @functools.wraps(fit)
     def fitted(self, *args, **kwargs):
+        if "sample_weight" in set(kwargs) - taken:
+            raise TypeError(
+                f"{type(self).__name__} takes no sample_weight: its proof takes all records for alike; "
+                "NoisyGradientDescent and PreconditionedGradientDescent take weights up to a public weight_bound"
+            )
         with _SWAP.lock:
             _clear(self)
             made = one_fit(self)

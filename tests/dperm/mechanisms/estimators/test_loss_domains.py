@@ -206,7 +206,7 @@ def test_no_record_pulls_a_descent_harder_than_its_noise_is_made_for(name, loss,
         record(patch, gradient, "summed_gradient", lambda a, k, result: seen.update(data=a))
         record(patch, gradient, "calibrate", lambda a, k, result: seen.update(clip=a[0]))
         model.fit(X, y if loss == "huber" else (y > 0).astype(int))
-    X, y, loss, before, limit = seen["data"]
+    X, y, loss, before, limit, _ = seen["data"]
     some = np.resize(theta, before.shape) / x_norm
     pulls = [pull(X[[i]], y[[i]], loss, at, limit[[i]]) for i in range(len(y)) for at in (some, 0 * some)]
     assert np.linalg.norm(np.concatenate(pulls), axis=1).max() <= seen["clip"] * (1 + ROUNDING)
