@@ -15,7 +15,8 @@ Neighbouring relation: the same one for all.
 
 import functools
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, NamedTuple
@@ -63,14 +64,14 @@ class Spent(NamedTuple):
     fits: bool
 
 
-def spent(total: Budget, releases: Iterable[Cost], accountant: Accountant = "basic") -> Spent:
+def spent(total: Budget, releases: Iterable[Cost] | Mapping[Cost, int], accountant: Accountant = "basic") -> Spent:
     """Return what releases spend together, and whether that is within `total`.
 
     Parameters
     ----------
     total : Budget
-    releases : iterable of Cost
-        In any order.
+    releases : iterable of Cost, or mapping of Cost to int
+        In any order; or how many there are of each.
     accountant : {"basic", "renyi"}
         Chosen before the first release.
 
@@ -88,17 +89,18 @@ def spent(total: Budget, releases: Iterable[Cost], accountant: Accountant = "bas
     Rogers, Roth, Ullman & Vadhan 2016, Theorem 3.6 (basic); Feldman & Zrnic 2021, Theorem 4.5 (Renyi filter).
     """
     one_of("accountant", accountant, Accountant)
-    made = list(releases)
+    made = Counter(releases)
     if accountant == "basic":
-        epsilon, delta = _exact(one.epsilon for one in made), _exact(one.delta for one in made)
+        epsilon = _exact((one.epsilon, many) for one, many in made.items())
+        delta = _exact((one.delta, many) for one, many in made.items())
         fits = epsilon <= _decimal(total.epsilon) and delta <= _decimal(total.delta)
         return Spent(float(epsilon), float(delta), fits)
     order = renyi_order(total)
     if not made:
         return Spent(0.0, 0.0, True)
-    divergences, deltas = zip(*(_divergence(order, one) for one in made), strict=True)
-    delta = _exact(deltas)
-    divergence = math.fsum(divergences) * (1 + _ROUNDING)
+    added = [(*_divergence(order, one), many) for one, many in made.items()]
+    delta = _exact((leaked, many) for _, leaked, many in added)
+    divergence = math.fsum(many * each for each, _, many in added) * (1 + _ROUNDING)
     epsilon = _converted(order, divergence, total.delta / 2)
     fits = epsilon <= total.epsilon and delta <= _decimal(total.delta) / 2
     return Spent(epsilon, float(delta) + total.delta / 2, fits)
@@ -152,8 +154,9 @@ def _decimal(value: float) -> Decimal:
     return Decimal(repr(float(value)))
 
 
-def _exact(values: Iterable[float]) -> Decimal:
-    return sum(map(_decimal, values), Decimal(0))
+def _exact(values: Iterable[tuple[float, int]]) -> Decimal:
+    """Return the sum of numbers as they are written, each so many times."""
+    return sum((many * _decimal(value) for value, many in values), Decimal(0))
 
 
 def difference(total: float, part: float) -> Decimal:

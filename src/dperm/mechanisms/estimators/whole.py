@@ -51,7 +51,7 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
             made = one_fit(self)
             others = dict(vars(made))
         try:
-            with session.charged(made, self, args), ignoring_numpy_errors(made):
+            with session.charged(made, self, args or (kwargs.get("X"),)), ignoring_numpy_errors(made):
                 fit(made, *args, **kwargs)
         except BaseException:
             # Of an interrupt as well.

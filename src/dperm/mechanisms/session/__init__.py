@@ -4,6 +4,7 @@
 (`callers`), charges the open session before the fit runs (`books`), and holds the statement against the charge.
 """
 
-from dperm.mechanisms.session.open import PrivacySession, SessionStatement, charged
+from dperm.mechanisms.session.open import PrivacySession, charged
+from dperm.mechanisms.session.statement import SessionStatement
 
 __all__ = ["PrivacySession", "SessionStatement", "charged"]

@@ -1,12 +1,26 @@
 """What a session has charged: in memory for one process, or in a journal that any number of processes share."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dperm.accounting.adaptive import Cost
 from dperm.mechanisms.serving import Listener, Serving
+
+# Of a release that is not an estimator's: what it promises is its caller's word.
+OWN = "claimed"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was charged: for what, and, once it has been released, with which guarantee and whether from a seed."""
+
+    cost: Cost
+    words: str
+    guarantee: str | None = None
+    seeded: bool = False
 
 
 class Books(Listener):
@@ -21,43 +35,52 @@ class Books(Listener):
 
     def forget(self) -> None:
         """Know of no charge."""
-        self.entries: dict[int, tuple[Cost, str]] = {}
+        self.entries: dict[int, Entry] = {}
+        # How many entries have each cost: sums over thousands of releases would take longer than a fit.
+        self.costs: Counter[Cost] = Counter()
         self._next = 0
 
     def replay(self, records: list[list]) -> None:
         """Take in what other processes charged and gave back."""
         for kind, number, *rest in records:
             if kind == "charge":
-                epsilon, delta, words = rest
-                self._enter(number, Cost(epsilon, delta), words)
+                epsilon, delta, words, guarantee = rest
+                self._put(number, Entry(Cost(epsilon, delta), words, guarantee))
             elif kind == "return":
-                self.entries.pop(number, None)
-            elif kind == "rho":
-                self._narrow(number, *rest)
+                self._put(number, None)
+            elif kind == "released":
+                self._released(number, *rest)
             else:
                 raise self.serving.damaged(f"{kind!r} is no charge of a session")
 
-    def charge(self, cost: Cost, words: str) -> int:
+    def charge(self, cost: Cost, words: str, guarantee: str | None = None) -> int:
         """Write a charge down, on disk before this returns, and return its number; needs the turn."""
         number = self._next
-        self.serving.write(["charge", number, cost.epsilon, cost.delta, words])
-        self._enter(number, cost, words)
+        self.serving.write(["charge", number, cost.epsilon, cost.delta, words, guarantee])
+        self._put(number, Entry(cost, words, guarantee))
         return number
 
     def give_back(self, number: int) -> None:
         """Write down that a fit released nothing; needs the turn."""
         self.serving.write(["return", number])
-        self.entries.pop(number, None)
+        self._put(number, None)
 
-    def narrow(self, number: int, rho: float) -> None:
-        """Write down that a charged release is rho-zCDP; needs the turn."""
-        self.serving.write(["rho", number, rho])
-        self._narrow(number, rho)
+    def released(self, number: int, guarantee: str, *, seeded: bool, rho: float | None) -> None:
+        """Write down what a charged fit turned out to promise, and its rho if it is zCDP; needs the turn."""
+        self.serving.write(["released", number, guarantee, seeded, rho])
+        self._released(number, guarantee, seeded, rho)
 
-    def _narrow(self, number: int, rho: float) -> None:
-        cost, words = self.entries[number]
-        self.entries[number] = replace(cost, rho=rho), words
+    def _released(self, number: int, guarantee: str, seeded: bool, rho: float | None) -> None:
+        entry = self.entries[number]
+        cost = entry.cost if rho is None else replace(entry.cost, rho=rho)
+        self._put(number, replace(entry, cost=cost, guarantee=guarantee, seeded=seeded))
 
-    def _enter(self, number: int, cost: Cost, words: str) -> None:
-        self.entries[number] = cost, words
-        self._next = number + 1
+    def _put(self, number: int, entry: Entry | None) -> None:
+        if number in self.entries:
+            self.costs[self.entries[number].cost] -= 1
+        if entry is None:
+            self.entries.pop(number, None)
+        else:
+            self.entries[number] = entry
+            self.costs[entry.cost] += 1
+        self._next = max(self._next, number + 1)

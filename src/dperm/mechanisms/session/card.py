@@ -112,7 +112,7 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
     Raises
     ------
     SessionError
-        If the model has no statement.
+        If the model has no statement, or the session charged no such fit.
 
     References
     ----------
@@ -128,10 +128,17 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
     >>> card.epsilon, card.unit, card.relation
     (2.0, 'a record', 'add_remove')
     """
-    own = model.steps[-1][1] if hasattr(model, "steps") else model
+    steps = getattr(model, "steps", None)
+    # A descent has a number of steps.
+    own = steps[-1][1] if isinstance(steps, list) else model
     told = getattr(own, "privacy_", None)
     if not isinstance(told, PrivacyStatement):
         raise SessionError(f"{type(model).__name__} has no privacy statement: it is not fitted, or not private")
+    if session is not None and not session.has(own):
+        raise SessionError(
+            f"this session charged no {type(own).__name__} at epsilon={told.epsilon:g}, delta={told.delta:g}: the "
+            "model was fitted elsewhere; ask for its card without the session, or with the one in which it was fitted"
+        )
     rows = 1 if session is None else session.rows_per_person
     unit = "a record" if rows == 1 else f"a person with at most {rows} rows"
     unit_epsilon, unit_delta = of_group(told.epsilon, told.delta, rows)

@@ -6,8 +6,8 @@ import os
 import threading
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from dperm.accounting.adaptive import Accountant, Cost
 from dperm.domain import Budget, Neighbours, PrivacyStatement, one_of
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
 from dperm.mechanisms.session import callers
-from dperm.mechanisms.session.books import Books
+from dperm.mechanisms.session.books import OWN, Books
+from dperm.mechanisms.session.statement import SessionStatement, stated
 
 # By which a process that this one starts learns that a session is open.
 _VARIABLE = "DPERM_SESSION"
@@ -33,57 +34,6 @@ class _Open:
     """The session that is open in this process."""
 
     session: "PrivacySession | None" = None
-
-
-@dataclass(frozen=True)
-class SessionStatement:
-    """What everything that a session released promises together.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        All releases together are (epsilon, delta)-DP.
-    of_epsilon, of_delta : float
-        The session's budget.
-    neighbours : {"add_remove", "replace"}
-    accountant : {"basic", "renyi"}
-    unit : str
-        Whose records are protected.
-    releases : tuple of str
-        What was charged, in words.
-    person_epsilon, person_delta : float
-        The same promise for a person with as many rows as the session declares: group privacy.
-    """
-
-    epsilon: float
-    delta: float
-    of_epsilon: float
-    of_delta: float
-    neighbours: str
-    accountant: str
-    unit: str
-    releases: tuple[str, ...]
-    person_epsilon: float
-    person_delta: float
-
-    def __str__(self):
-        relation = {"add_remove": "adding or removing", "replace": "replacing"}[self.neighbours]
-        lines = [
-            f"({self.epsilon:g}, {self.delta:g})-differential privacy for {relation} one record, of "
-            f"({self.of_epsilon:g}, {self.of_delta:g}); added up by {self.accountant!r}; unit: {self.unit}"
-        ]
-        if (self.person_epsilon, self.person_delta) != (self.epsilon, self.delta):
-            lines.append(f"for the unit: ({self.person_epsilon:g}, {self.person_delta:g})")
-        return "\n".join([*lines, *(f"- {words}" for words in self.releases)])
-
-    def to_json(self) -> str:
-        """Return the statement for machines.
-
-        Returns
-        -------
-        str
-        """
-        return json.dumps(asdict(self), sort_keys=True)
 
 
 class PrivacySession:
@@ -161,7 +111,7 @@ class PrivacySession:
     def _terms(self) -> dict[str, Any]:
         return {
             "what": "session", "epsilon": self.total.epsilon, "delta": self.total.delta, "neighbours": self.neighbours,
-            "accountant": self.accountant,
+            "accountant": self.accountant, "rows_per_person": self.rows_per_person,
         }  # fmt: skip
 
     def __enter__(self) -> "PrivacySession":
@@ -196,33 +146,25 @@ class PrivacySession:
         BudgetExhausted
             If it does not fit any more; nothing is charged then.
         """
-        self._charge(Cost(epsilon, delta), words)
+        self._charge(Cost(epsilon, delta), words, OWN)
 
-    def _charge(self, cost: Cost, words: str) -> int:
+    def _charge(self, cost: Cost, words: str, guarantee: str | None = None) -> int:
         books = self._books
         with books.serving.turn():
-            made = [one for one, _ in books.entries.values()]
-            if not adaptive.spent(self.total, [*made, cost], self.accountant).fits:
-                now = adaptive.spent(self.total, made, self.accountant)
+            if not adaptive.spent(self.total, books.costs + Counter([cost]), self.accountant).fits:
+                now = adaptive.spent(self.total, +books.costs, self.accountant)
                 raise BudgetExhausted(
                     f"{words}: epsilon={cost.epsilon:g}, delta={cost.delta:g} does not fit: of the session's "
                     f"({self.total.epsilon:g}, {self.total.delta:g}) ({now.epsilon:g}, {now.delta:g}) is spent by "
-                    f"{len(made)} releases; nothing was run or charged"
+                    f"{len(books.entries)} releases; nothing was run or charged"
                 )
-            return books.charge(cost, words)
+            return books.charge(cost, words, guarantee)
 
-    def _narrow(self, number: int, event: Any) -> None:
-        """Count a release that is zCDP as such: its rho is as public as its budget."""
-        if self.accountant != "renyi":
-            return
-        if isinstance(event, GaussianDpEvent):
-            rho = 1 / (2 * event.noise_multiplier**2)
-        elif isinstance(event, ZCDpEvent) and event.xi == 0:
-            rho = event.rho
-        else:
-            return
+    def _released(self, number: int, told: PrivacyStatement) -> None:
+        """Write down what a fit promises; where that is zCDP, it is counted as such: rho is as public as the budget."""
+        rho = _rho(told.event) if self.accountant == "renyi" else None
         with self._books.serving.turn():
-            self._books.narrow(number, rho)
+            self._books.released(number, told.guarantee, seeded=told.seeded, rho=rho)
 
     def _give_back(self, number: int) -> None:
         with self._books.serving.turn():
@@ -232,8 +174,8 @@ class PrivacySession:
     def spent(self) -> adaptive.Spent:
         """What all releases so far spend together."""
         with self._books.serving.turn():
-            made = [one for one, _ in self._books.entries.values()]
-        return adaptive.spent(self.total, made, self.accountant)
+            costs = +self._books.costs
+        return adaptive.spent(self.total, costs, self.accountant)
 
     @property
     def left(self) -> adaptive.Spent:
@@ -241,6 +183,25 @@ class PrivacySession:
         now = self.spent
         epsilon = float(adaptive.difference(self.total.epsilon, now.epsilon))
         return adaptive.Spent(epsilon, float(adaptive.difference(self.total.delta, now.delta)), now.fits)
+
+    def has(self, model: Any) -> bool:
+        """Say whether a fit of such a model, at its budget, was charged here and released.
+
+        Parameters
+        ----------
+        model : estimator
+
+        Returns
+        -------
+        bool
+        """
+        cost = _cost(model)
+        if cost is None:
+            return True
+        with self._books.serving.turn():
+            entries = list(self._books.entries.values())
+        made = {(one.words, one.cost.epsilon, one.cost.delta) for one in entries if one.guarantee}
+        return (type(model).__name__, cost.epsilon, cost.delta) in made
 
     def statement(self) -> SessionStatement:
         """Return what all releases so far promise together.
@@ -251,19 +212,15 @@ class PrivacySession:
         """
         with self._books.serving.turn():
             entries = list(self._books.entries.values())
-        now = adaptive.spent(self.total, [one for one, _ in entries], self.accountant)
-        k = self.rows_per_person
-        person = adaptive.of_group(now.epsilon, now.delta, k)
-        unit = "a record" if k == 1 else f"a person with at most {k} rows"
-        return SessionStatement(
-            now.epsilon, now.delta, self.total.epsilon, self.total.delta, self.neighbours, self.accountant, unit,
-            tuple(_told(*entry) for entry in entries), *person,
-        )  # fmt: skip
+        now = adaptive.spent(self.total, [one.cost for one in entries], self.accountant)
+        return stated(entries, now, self.total, self.neighbours, self.accountant, self.rows_per_person)
 
 
-def _told(cost: Cost, words: str) -> str:
-    concentrated = "" if cost.rho is None else f", {cost.rho:.3g}-zCDP"
-    return f"{words}: epsilon {cost.epsilon:g}, delta {cost.delta:g}{concentrated}"
+def _rho(event: Any) -> float | None:
+    """Return the rho of a release that is rho-zCDP by its event, else None."""
+    if isinstance(event, GaussianDpEvent):
+        return 1 / (2 * event.noise_multiplier**2)
+    return event.rho if isinstance(event, ZCDpEvent) and event.xi == 0 else None
 
 
 @contextlib.contextmanager
@@ -293,7 +250,7 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
         yield
         if number is not None:
             _as_charged(session, model, cost)
-            session._narrow(number, _for_rows(model).event)
+            session._released(number, _for_rows(model))
     except (TypeError, ValueError):
         if number is not None:
             session._give_back(number)
@@ -319,7 +276,7 @@ def _current() -> PrivacySession | None:
             )
         _Open.session = PrivacySession(
             terms["epsilon"], terms["delta"], neighbours=terms["neighbours"], accountant=terms["accountant"],
-            ledger=terms["ledger"],
+            ledger=terms["ledger"], rows_per_person=terms["rows_per_person"],
         )  # fmt: skip
         return _Open.session
 

@@ -166,11 +166,37 @@ def test_gaussian_noise_is_added_up_as_such(tmp_path):
         for _ in range(8):
             clone(descent).fit(X, y)
         stated = session.statement()
-        assert stated.epsilon < 3 and stated.releases[0].endswith("delta 1e-06, 0.0077-zCDP")
+        assert stated.epsilon < 3 and stated.releases[0].endswith("delta 1e-06, 0.0077-zCDP; proved")
     again = PrivacySession(**given)
     assert again.spent == session.spent
     cost = adaptive.Cost(0.5, 1e-6, gaussian_ratio(0.5, 1e-6) ** 2 / 2)
     assert again.spent.epsilon == pytest.approx(adaptive.spent(again.total, [cost] * 8, "renyi").epsilon, rel=1e-9)
+
+
+def test_a_statement_says_the_weakest_guarantee_and_whether_noise_came_from_a_seed():
+    with PrivacySession(epsilon=3.0, delta=1e-5) as session:
+        assert session.statement().guarantee == "proved"
+        model().fit(X, y)
+        assert (session.statement().guarantee, session.statement().seeded) == ("proved", False)
+        dperm.ObjectivePerturbation(epsilon=0.5, calibration="paper", classes=(0, 1), random_state=0).fit(X, y)
+        assert (session.statement().guarantee, session.statement().seeded) == ("proved_exact", True)
+        session.charge(0.5, words="a histogram")
+    assert "guarantee: claimed, from seeds: for science only" in str(session.statement())
+
+
+def test_a_card_is_refused_for_a_model_of_another_session():
+    elsewhere = model(1.0).fit(X, y)
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session:
+        own = model().fit(X, y)
+    assert privacy_card(own, session).epsilon == 0.5
+    with pytest.raises(SessionError, match="charged no OutputPerturbation at epsilon=1"):
+        privacy_card(elsewhere, session)
+
+
+@pytest.mark.parametrize("kind", [dperm.NoisyGradientDescent, dperm.PreconditionedGradientDescent])
+def test_a_model_with_a_number_of_steps_has_a_card(kind):
+    fitted = kind(epsilon=0.5, delta=1e-6, steps=3, classes=(0, 1)).fit(X, y)
+    assert privacy_card(fitted).model == kind.__name__
 
 
 def test_a_subclass_of_a_private_model_is_one():
@@ -205,6 +231,8 @@ def test_a_second_fit_of_the_same_object_outside_warns():
     one.fit(X, y)
     with pytest.warns(SpentAgainWarning, match="again"):
         one.fit(X, y)
+    with pytest.warns(SpentAgainWarning, match="again"):
+        one.fit(y=y, X=X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one.fit(X.copy(), y)
