@@ -22,6 +22,8 @@ _GUARANTEES = {
 _AUDIT = (
     "attacked as a user calls it, in the privacy ledger: docs/audit.md, Attacks on the estimators as users call them"
 )
+# Of those that the ledger does not attack.
+_AUDITS = {"PerPerson": "not in the ledger; its exact law for persons is held by a test"}
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -166,10 +168,19 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
         covers=", ".join(told.covers),
         errors="no record makes fit raise or warn" if told.total else "errors of fit are for the curator's eyes",
         noise=f"{noise}; from a seed, which tells it" if told.seeded else noise,
-        audit=_AUDIT,
+        audit=_audit(own),
         session="" if session is None else str(session.statement()),
         versions={"Python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}},
     )
+
+
+def _audit(model: Any) -> str:
+    """Say whether the model's class was attacked: a user's subclass may do to records whatever it likes before."""
+    kind = type(model)
+    if kind.__module__.startswith("dperm."):
+        return _AUDITS.get(kind.__name__, _AUDIT)
+    ours = next(base.__name__ for base in kind.__mro__ if base.__module__.startswith("dperm."))
+    return f"not attacked: {kind.__name__} is a class of its own over {ours}, and the proof is of {ours} alone"
 
 
 def _shown(value: Any) -> Any:

@@ -204,8 +204,9 @@ def test_a_subclass_of_a_private_model_is_one():
         pass
 
     with PrivacySession(epsilon=1.0, delta=1e-5) as session:
-        make_pipeline(Normalizer(), Mine(epsilon=0.5, classes=(0, 1))).fit(X, y)
+        fitted = make_pipeline(Normalizer(), Mine(epsilon=0.5, classes=(0, 1))).fit(X, y)
     assert spent(session) == 0.5
+    assert privacy_card(fitted, session).audit.startswith("not attacked: Mine is a class of its own over OutputPert")
 
 
 def test_a_choice_by_private_scores_is_refused():
