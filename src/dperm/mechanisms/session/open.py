@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 from dp_accounting.dp_event import GaussianDpEvent, ZCDpEvent
+from sklearn.exceptions import FitFailedWarning
 
 from dperm.accounting import adaptive
 from dperm.accounting.adaptive import Accountant, Cost
 from dperm.domain import Budget, Neighbours, PrivacyStatement, one_of
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
-from dperm.mechanisms.session import callers
+from dperm.mechanisms.session import callers, workers
 from dperm.mechanisms.session.books import OWN, Books
 from dperm.mechanisms.session.statement import SessionStatement, stated
 
@@ -122,6 +123,11 @@ class PrivacySession:
             told = {**self._terms(), "ledger": None if self.ledger is None else str(self.ledger), "owner": os.getpid()}
             self._before = os.environ.get(_VARIABLE)
             os.environ[_VARIABLE] = json.dumps(told)
+        try:
+            workers.renew()
+        except BaseException:  # An interrupt of the wait for their work leaves no session open.
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_) -> None:
@@ -130,6 +136,7 @@ class PrivacySession:
             os.environ.pop(_VARIABLE, None)
             if self._before is not None:
                 os.environ[_VARIABLE] = self._before
+        workers.renew()
 
     def charge(self, epsilon: float, delta: float = 0.0, *, words: str) -> None:
         """Charge a release of your own, before it runs.
@@ -282,22 +289,15 @@ def _current() -> PrivacySession | None:
 
 
 def _look_around(session: PrivacySession | None, name: str) -> None:
-    steps = callers.learning_steps()
-    if steps:
-        words = (
-            f"the Pipeline of {name} has steps that learn from the records without privacy: {', '.join(steps)}; "
-            "what they learn is in the model. Declare it instead (bounds, clip=True), or fit the step on public "
-            "records and wrap it in sklearn.frozen.FrozenEstimator"
-        )
-        if session is not None:
-            raise SessionError(words)
+    words = callers.complaint(name)
+    if words is None:
+        return
+    if session is None:
         warnings.warn(words, PrivacyLeakWarning, stacklevel=5)
-    search = callers.searching() if session is not None else None
-    if search:
-        raise SessionError(
-            f"{search} would choose by scores on private records, which no fit pays for; take PrivateSearchCV, which "
-            "is charged as a whole"
-        )
+        return
+    if callers.unheard():
+        warnings.warn(words, FitFailedWarning, stacklevel=5)
+    raise SessionError(words)
 
 
 def _cost(model: Any) -> Cost | None:
