@@ -123,17 +123,17 @@ def _choosing() -> Iterator[str]:
 
 def _learning_around() -> Iterator[str]:
     for caller in _callers():
-        yield from _learning(type(caller).__name__.lower(), caller)
+        yield from learning(type(caller).__name__.lower(), caller)
     yield from (f"the caller of scikit-learn's {one}" for one in _helpers())
 
 
-def _learning(name: str, step: Any) -> Iterator[str]:
+def learning(name: str, step: Any) -> Iterator[str]:
     """Give what learns, by name and class, of a step and all that it holds."""
     if step is None or isinstance(step, str) or getattr(step, "learns_nothing", False) or _ours(step):
         return
     if holder := _of(step, HOLDERS):
         for name, inner, *columns in HOLDERS[holder](step):
-            yield from _learning(name, inner)
+            yield from learning(name, inner)
             if columns and callable(columns[0]) and type(columns[0]).__name__ != "make_column_selector":
                 yield f"{name} (a function of the records that picks columns)"
     elif not _public(step):

@@ -10,6 +10,7 @@ from typing import Any
 from dperm.accounting.adaptive import of_group
 from dperm.domain import PrivacyStatement
 from dperm.errors import SessionError
+from dperm.mechanisms.session import callers
 from dperm.mechanisms.session.open import PrivacySession
 
 _PACKAGES = ("dperm", "numpy", "scipy", "scikit-learn", "dp-accounting")
@@ -37,6 +38,8 @@ class PrivacyCard:
     parameters : dict
         Those that are numbers, words or tuples of them; of others their type. Never a seed.
     promise, guarantee, source, covers, errors, noise, audit : str
+    beside : str
+        Which steps of its Pipeline learn from the records without privacy: no promise covers what they learn.
     reason : str
         Why there is no guarantee; empty otherwise.
     relation, unit : str
@@ -63,6 +66,7 @@ class PrivacyCard:
     source: str
     covers: str
     errors: str
+    beside: str
     noise: str
     audit: str
     session: str
@@ -85,6 +89,7 @@ class PrivacyCard:
             ("Proof", self.source),
             ("Covers", self.covers),
             ("Errors", self.errors),
+            ("Steps beside it", self.beside),
             ("Noise", self.noise),
             ("Audit", self.audit),
             ("Parameters", ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())),
@@ -167,10 +172,22 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
         source=told.source,
         covers=", ".join(told.covers),
         errors="no record makes fit raise or warn" if told.total else "errors of fit are for the curator's eyes",
+        beside=_beside(model, own),
         noise=f"{noise}; from a seed, which tells it" if told.seeded else noise,
         audit=_audit(own),
         session="" if session is None else str(session.statement()),
         versions={"Python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}},
+    )
+
+
+def _beside(model: Any, own: Any) -> str:
+    if model is own:
+        return "none given: what was done to the records before is not known"
+    found = list(callers.learning("", model))
+    if not found:
+        return "none of the Pipeline learns from the records"
+    return (
+        f"not private: {', '.join(found)}; what they learned from the records is in the model, and no promise covers it"
     )
 
 

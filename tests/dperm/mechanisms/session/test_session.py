@@ -150,6 +150,15 @@ def test_a_statement_says_the_weakest_guarantee_and_whether_noise_came_from_a_se
     assert "guarantee: claimed, from seeds: for science only" in str(session.statement())
 
 
+def test_a_card_names_the_steps_that_learn():
+    chain = make_pipeline(Normalizer(), model(clip=True)).fit(X, y)
+    assert privacy_card(chain).beside == "none of the Pipeline learns from the records"
+    assert privacy_card(chain[-1]).beside.startswith("none given")
+    with pytest.warns(PrivacyLeakWarning):
+        chain = make_pipeline(StandardScaler(), model(clip=True)).fit(X, y)
+    assert privacy_card(chain).beside.startswith("not private: standardscaler (StandardScaler);")
+
+
 def test_a_card_is_refused_for_a_model_of_another_session():
     elsewhere = model(1.0).fit(X, y)
     with PrivacySession(epsilon=1.0, delta=1e-5) as session:
