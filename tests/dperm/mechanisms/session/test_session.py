@@ -15,9 +15,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    Normalizer,
-)
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 import dperm
 from dperm import OutputPerturbation, PrivacySession, privacy_card
