@@ -13,7 +13,7 @@ import difflib
 import fnmatch
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from dperm.domain import Domain
 from dperm.errors import DataError
-from dperm.values import ABSENT, MISSING, UNKNOWN, placing
+from dperm.values import ABSENT, MISSING, UNKNOWN, absent, read_number
 from dperm_pipeline.datasets import scaling
 from dperm_pipeline.datasets.catalogue import labels
 from dperm_pipeline.datasets.prepared import Dataset
@@ -221,7 +221,7 @@ class _Table:
     def codes(self, name: str, levels: Sequence[Any]) -> np.ndarray:
         """The place of each value among the levels; -1 where it is missing. A last level `None` takes all others."""
         found, uniques = pd.factorize(pd.Series(self.columns[name], dtype=object))
-        places = np.array([*map(placing(levels), uniques), ABSENT])[found]
+        places = np.array([*map(_placing(levels), uniques), ABSENT])[found]
         self.lacking[name] = places == ABSENT
         self.refuse(
             name, places == UNKNOWN, "hold a value outside the declared ones", "correct them, or declare the value"
@@ -248,6 +248,27 @@ class _Table:
         elif outside.any():
             log.info("%s: clipped %d values of %r to [%g, %g]", self.entry["name"], outside.sum(), name, low, high)
         return (np.clip(values[keep], low, high) - low) / (high - low)
+
+
+def _placing(levels: Sequence[Any]) -> Callable[[Any], int]:
+    """Return the function from a value to its place among the levels, to ABSENT where it is missing, else to UNKNOWN.
+
+    Levels that are text match the value as text, without blanks around it, for files are read as text, whatever their
+    records hold; levels that are numbers match it as a number. A last level None takes all others.
+    """
+    texts = {level: place for place, level in enumerate(levels) if isinstance(level, str)}
+    numbers = {float(level): place for place, level in enumerate(levels) if not isinstance(level, (str, type(None)))}
+    rest = len(levels) - 1 if levels[-1] is None else UNKNOWN
+
+    def place(value: Any) -> int:
+        text = str(value).strip()
+        if text in texts:
+            return texts[text]
+        if absent(value) or text in MISSING:
+            return ABSENT
+        return numbers.get(read_number(value if type(value) in (bool, np.bool_) else text), rest)
+
+    return place
 
 
 def _both(target: Mapping[str, Any]) -> list[Any]:

@@ -48,7 +48,8 @@ class DescentEstimator(LinearEstimator):
         y : array_like, shape (n,)
             Labels for a classification loss, real numbers for a regression loss.
         sample_weight : array_like, shape (n,), optional
-            Weights in [0, `weight_bound`] of the records' losses, as private as the records that they belong to.
+            Weights in [0, `weight_bound`] of the records' losses, as private as the records that they belong to; the
+            bound must be declared.
 
         Returns
         -------
@@ -68,12 +69,20 @@ class DescentEstimator(LinearEstimator):
         SolverError
             If theta overflowed, because of a step size too large; nothing is released.
         """
+        if sample_weight is not None and self.weight_bound is None:
+            raise ValueError(
+                "sample_weight is given and weight_bound=None: declare the largest weight that any record may have, "
+                "which is public, such as weight_bound=1.0"
+            )
         return self._fit(X, y, sample_weight)
 
     def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
         return weighed(sample_weight, n, self._weight_bound(), clip=self.clip)
 
     def _weight_bound(self) -> float:
+        if self.weight_bound is None:
+            # Records without weights count once.
+            return 1.0
         return number("weight_bound", self.weight_bound, LEAST, MOST, ends="[]", remedy="no weight is above it")
 
     def _several(self):
@@ -146,9 +155,9 @@ class NoisyGradientDescent(DescentEstimator):
     neighbours : {"add_remove", "replace"}, default="add_remove"
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
-    weight_bound : float, default=1.0
-        Public bound W on the sample weights of `fit`, if there are any. A record's gradient times its weight is cut to
-        `gradient_clip`, whose default is W times as large.
+    weight_bound : float, optional
+        Public bound W on the sample weights of `fit`, which takes none without it. A record's gradient times its weight
+        is cut to `gradient_clip`, whose default is W times as large.
     fit_intercept : bool, default=False
         Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is learned like the rest.
     clip : bool, default=False
@@ -198,7 +207,7 @@ class NoisyGradientDescent(DescentEstimator):
         calibration="tight",
         neighbours="add_remove",
         x_norm=1.0,
-        weight_bound=1.0,
+        weight_bound=None,
         fit_intercept=False,
         clip=False,
         classes=None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from dp_accounting import dp_event
+from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
@@ -20,6 +21,7 @@ from dperm.mechanisms import diagnostics
 from dperm.mechanisms.estimators.gradient import DescentEstimator
 from dperm.mechanisms.estimators.one_vs_rest import PrivateOneVsRest
 from dperm.mechanisms.estimators.output import OutputPerturbation
+from dperm.mechanisms.estimators.records import alone
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.values import equal
 
@@ -125,7 +127,7 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array_like, shape (n, p)
         y : array_like, shape (n,)
-        groups : array_like, shape (n,)
+        groups : array_like, shape (n,) or (n, 1)
             Whose row it is: labels of persons. A row without one (None, NaN, what has no hash) is an error, and left
             out where the estimator clips.
 
@@ -140,14 +142,14 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
         DataError
             If a row has no group, unless the estimator clips.
         ValueError
-            If `groups` is missing, or a parameter is wrong.
+            If `groups` is missing or of another shape, or a parameter is wrong.
         DpermError
             As of the estimator's own `fit`.
         """
         share, k = self.row_budget(), int(self.rows)
         if groups is None:
             raise ValueError("groups is missing: whose row each one is, such as fit(X, y, groups=table['person'])")
-        owners = list(groups.tolist() if hasattr(groups, "tolist") else groups)
+        owners = owners_of(groups)
         if {_length(X), _length(y)} != {len(owners)}:
             raise ValueError("X, y and groups hold different numbers of records")
         places = np.array(first_rows(owners, k, clip=self.clip), dtype=int)
@@ -265,6 +267,24 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags, tags.transformer_tags = inner.regressor_tags, inner.transformer_tags
         tags.target_tags.required, tags.input_tags.sparse = inner.target_tags.required, inner.input_tags.sparse
         return tags
+
+
+def owners_of(groups: Any) -> list[Any]:
+    """Return whose row each is, of an array, a list, a column or a table of one column; ValueError for other shapes."""
+    shape = getattr(groups, "shape", None)
+    if shape is not None and (sparse.issparse(groups) or len(shape) not in (1, 2) or [*shape[1:], 1][0] != 1):
+        columns = f" and {shape[1]} columns" if len(shape) == 2 else ""
+        raise ValueError(
+            f"groups is a {type(groups).__name__} with {len(shape)} dimensions{columns}: give one label for each row, "
+            "as an array of shape (n,) or (n, 1), a list, or one column"
+        )
+    if shape is not None and len(shape) == 2:
+        named = getattr(groups, "column_names", getattr(groups, "columns", None))
+        groups = groups.reshape(-1) if named is None else groups[named[0]]
+    for listing in ("tolist", "to_list", "to_pylist"):
+        if hasattr(groups, listing):
+            return getattr(groups, listing)()
+    return alone(list(groups))
 
 
 def first_rows(groups: Sequence[Any], k: int, *, clip: bool = False) -> list[int]:

@@ -40,9 +40,9 @@ class PreconditionedGradientDescent(DescentEstimator):
     neighbours : {"add_remove", "replace"}, default="add_remove"
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
-    weight_bound : float, default=1.0
-        Public bound W on the sample weights of `fit`, if there are any. A record's gradient times its weight is cut to
-        `gradient_clip`, whose default is W times as large.
+    weight_bound : float, optional
+        Public bound W on the sample weights of `fit`, which takes none without it. A record's gradient times its weight
+        is cut to `gradient_clip`, whose default is W times as large.
     fit_intercept : bool, default=False
         Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is learned like the rest.
     clip : bool, default=False
@@ -92,7 +92,7 @@ class PreconditionedGradientDescent(DescentEstimator):
         calibration="tight",
         neighbours="add_remove",
         x_norm=1.0,
-        weight_bound=1.0,
+        weight_bound=None,
         fit_intercept=False,
         clip=False,
         classes=None,
@@ -123,7 +123,7 @@ class PreconditionedGradientDescent(DescentEstimator):
             y,
             loss,
             weights=weights,
-            weight_bound=self.weight_bound,
+            weight_bound=self._weight_bound(),
             **self._fixed(loss, domain),
             steps=STEPS if self.steps is None else self.steps,
             momentum=MOMENTUM if self.momentum is None else self.momentum,

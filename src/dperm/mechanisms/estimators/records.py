@@ -74,7 +74,7 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
                 y = _numbers(_typed(y), "y", always)
             elif always and isinstance(y, list):
                 # Labels stay what they are: of 1 and 0.5 NumPy would make two floats.
-                y = _boxed(_alone(y))
+                y = _boxed(alone(y))
             if hasattr(y, "__len__") and getattr(y, "ndim", 1) and len(y) != rows.shape[0]:
                 # scikit-learn would say how many there are.
                 raise ValueError("X and y hold different numbers of records")
@@ -214,12 +214,12 @@ def _typed(values: Any) -> Any:
     """Return what has a type as it is, else (lists) an array: of numbers if all entries are, else of objects."""
     if not isinstance(values, list):
         return values if hasattr(values, "dtype") or hasattr(values, "dtypes") else np.asarray(values)
-    entries = _alone(values)
+    entries = alone(values)
     plain = _plain(entries)
     return _boxed(entries) if plain is None else plain
 
 
-def _alone(values: Any) -> list[Any]:
+def alone(values: Any) -> list[Any]:
     """Return the entries of a list; of one that is a list of a single entry, as in a column, that entry."""
     return [_only(value) for value in values]
 

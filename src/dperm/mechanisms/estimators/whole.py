@@ -42,9 +42,11 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fit)
     def fitted(self, *args, **kwargs):
         if "sample_weight" in set(kwargs) - taken:
+            within = hasattr(self, "estimator") or hasattr(self, "base")
+            why = "it hands none on to what it fits" if within else "its proof takes all records for alike"
             raise TypeError(
-                f"{type(self).__name__} takes no sample_weight: its proof takes all records for alike; "
-                "NoisyGradientDescent and PreconditionedGradientDescent take weights up to a public weight_bound"
+                f"{type(self).__name__} takes no sample_weight: {why}; NoisyGradientDescent and "
+                "PreconditionedGradientDescent take weights, fitted by themselves, up to a public weight_bound"
             )
         with _SWAP.lock:
             _clear(self)

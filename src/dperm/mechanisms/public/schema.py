@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dperm.errors import ConfigError, DataError
-from dperm.values import ABSENT, UNKNOWN, absent, placing, read_moment, read_number
+from dperm.values import ABSENT, UNKNOWN, absent, placing, read_flag, read_moment, read_number
 
 _KEYS = {"range", "levels", "from", "to", "missing"}
 _SHAPES = "{range: [low, high]}, {levels: [a, b]} or {from: day, to: day}, each with `missing` if wanted, or to ignore"
@@ -127,9 +127,12 @@ def _column(name: str, words: Any) -> Column:
         if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
             raise wrong(f"levels={levels!r} must be a list")
         plain = [isinstance(one, str | int | float | np.number) and one == one for one in levels]
-        spelled = {one.strip() if isinstance(one, str) else one for one in levels}
-        if not (all(plain[:-1]) and (plain[-1] or levels[-1] is None)) or len(spelled) < len(levels):
+        if not (all(plain[:-1]) and (plain[-1] or levels[-1] is None)):
             raise wrong(f"levels={list(levels)!r} must be different texts or numbers, at the end null for all others")
+        try:
+            placing(levels)
+        except ConfigError as error:
+            raise wrong(str(error)) from None
         features = tuple(f"{name}={'(other)' if one is None else one}" for one in levels)
         column = replace(column, levels=tuple(levels), features=features)
     elif kind in ({"range"}, {"from", "to"}):
@@ -165,6 +168,12 @@ def entries(column: Column, values: np.ndarray) -> Read:
     What is missing, unknown or out of range is told by masks; there the number is 0, or the nearest end.
     """
     n = len(values)
+    if values.dtype.kind == "c":
+        # One complex number makes all of a column complex.
+        values = np.where(values.imag == 0, values.real.astype(object), values.astype(object))
+    elif values.dtype.kind == "M":
+        # As a list nanoseconds are whole numbers, microseconds are times.
+        values = values.astype("datetime64[us]")
     if column.levels:
         places = _by_value(values, placing(column.levels))
         missing, unknown = places == ABSENT, places == UNKNOWN
@@ -175,9 +184,9 @@ def entries(column: Column, values: np.ndarray) -> Read:
         missing = np.isnan(found)
     elif values.dtype.kind == "M" and column.moments:
         missing = np.isnat(values)
-        found = np.where(missing, 0, values.astype("datetime64[us]").astype(np.int64)) / (86_400 * 1e6)
+        found = np.where(missing, 0, values.astype(np.int64)) / (86_400 * 1e6)
     else:
-        read = read_moment if column.moments else read_number
+        read = read_moment if column.moments else read_flag
         missing = _by_value(values, absent).astype(bool)
         each = [None if gone else read(value) for value, gone in zip(values.tolist(), missing, strict=True)]
         found = np.array([np.nan if one is None else one for one in each], dtype=float)

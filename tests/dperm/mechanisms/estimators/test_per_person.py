@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import together
 from dp_accounting import dp_event
@@ -23,8 +24,8 @@ from dperm.accounting.gaussian import gaussian_ratio, hockey_stick
 from dperm.audit import PrivacyViolation, assert_private, one_by_one
 from dperm.audit.called.recording import RecordingGenerator
 from dperm.domain import Budget
-from dperm.errors import DataError, InvalidBudget, SolverError
-from dperm.mechanisms.estimators.per_person import first_rows
+from dperm.errors import DataError, InvalidBudget, SolverError, SpentAgainWarning
+from dperm.mechanisms.estimators.per_person import first_rows, owners_of
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (60, 3))
@@ -166,10 +167,28 @@ def test_it_is_an_estimator_like_others():
 
 
 @together.over(
+    "groups",
+    [
+        WHO[:, None], WHO[:, None].astype(object), WHO[:, None].tolist(), pd.DataFrame(WHO), pd.DataFrame({"who": WHO}),
+        pa.table({"who": WHO}), pa.chunked_array([WHO]), pd.Series(WHO, dtype="Int64"),
+    ],
+)  # fmt: skip
+def test_groups_as_one_column_are_groups(groups):
+    assert owners_of(groups) == WHO.tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpentAgainWarning)
+        found, usual = (PerPerson(INNER["descent"], rows=2).fit(X, y, groups=who) for who in (groups, WHO))
+    np.testing.assert_array_equal(found.estimator_.coef_, usual.estimator_.coef_)
+
+
+@together.over(
     "model, groups, error, words",
     [
         (PerPerson(INNER["descent"]), None, ValueError, "groups is missing"),
         (PerPerson(INNER["descent"]), WHO[:-1], ValueError, "^X, y and groups hold different numbers of records$"),
+        (PerPerson(INNER["descent"]), np.stack([WHO, WHO], axis=1), ValueError, "2 dimensions and 2 columns: give one"),
+        (PerPerson(INNER["descent"]), sparse.csr_array(WHO[:, None]), ValueError, "groups is a csr_array"),
+        (PerPerson(INNER["descent"]), WHO[:, None, None], ValueError, "3 dimensions: give one label"),
         (PerPerson(INNER["descent"], rows=0), WHO, ValueError, "rows=0"),
         (PerPerson(INNER["descent"], rows=True), WHO, ValueError, "rows=True"),
         (PerPerson(dperm.Student(None)), WHO, ValueError, "must be a private estimator"),

@@ -107,7 +107,7 @@ def test_weights_of_one_are_none_and_weights_of_nothing_are_no_record(make, clas
 
 @together.over("make", DESCENTS)
 def test_weights_outside_their_bound(make):
-    model = make(**LABELS)
+    model = make(**LABELS, weight_bound=1.0)
     for wrong in (1.5, -0.1, np.nan):
         with pytest.raises(DomainViolation, match=r"weight outside \[0, 1\], the declared `weight_bound`"):
             model.fit(X, y, sample_weight=np.full(40, wrong))
@@ -117,7 +117,7 @@ def test_weights_outside_their_bound(make):
         make(**LABELS, weight_bound=0.0).fit(X, y)
     odd = [math.nan, math.inf, -math.inf, -1.0, 7.0, None, "x", 1j, [], 10**400] + [0.5] * 30
     mended = [0, 1, 0, 0, 1, 0, 0, 0, 0, 0] + [0.5] * 30
-    total = make(**LABELS, clip=True)
+    total = make(**LABELS, clip=True, weight_bound=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = total.fit(X, y, sample_weight=odd)
@@ -125,6 +125,25 @@ def test_weights_outside_their_bound(make):
     np.testing.assert_array_equal(found.coef_.copy(), total.fit(X, y, sample_weight=mended).coef_)
 
 
+@together.over("make", DESCENTS)
+@together.over("clip", [True, False])
+def test_weights_without_a_declared_bound_are_refused_and_none_are_as_before(make, clip):
+    model = make(**LABELS, clip=clip)
+    with pytest.raises(ValueError, match=r"weight_bound=None: declare the largest weight"):
+        model.fit(X, y, sample_weight=np.ones(40))
+    assert not hasattr(model, "coef_")
+    np.testing.assert_array_equal(model.fit(X, y).coef_.copy(), model.set_params(weight_bound=1.0).fit(X, y).coef_)
+
+
 def test_others_say_that_they_take_none():
-    with pytest.raises(TypeError, match=r"OutputPerturbation takes no sample_weight: .*NoisyGradientDescent"):
-        dperm.OutputPerturbation(classes=(0, 1)).fit(X, y, sample_weight=np.ones(40))
+    plain, descent = dperm.OutputPerturbation(classes=(0, 1)), NoisyGradientDescent(**LABELS)
+    hands = "takes no sample_weight: it hands none on to what it fits; NoisyGradientDescent"
+    for model, words in (
+        (plain, r"OutputPerturbation takes no sample_weight: its proof .*NoisyGradientDescent"),
+        (dperm.PrivateOneVsRest(descent, classes=(0, 1)), f"PrivateOneVsRest {hands}"),
+        (dperm.PrivateSearchCV(descent, {"steps": [5]}, n_iter=2), f"PrivateSearchCV {hands}"),
+        (dperm.PerPerson(descent), f"PerPerson {hands}"),
+        (dperm.SoftMajority(classes=(0, 1), shards=2, queries=2), f"SoftMajority {hands}"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            model.fit(X, y, sample_weight=np.ones(40))

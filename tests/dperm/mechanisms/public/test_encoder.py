@@ -1,6 +1,7 @@
 """The encoder as users meet it: what it makes of a table, that it learns nothing, that no record can stop it."""
 
 import inspect
+import io
 import math
 import pickle
 import subprocess
@@ -89,6 +90,63 @@ def test_whoever_made_the_table():
     assert wide.columns.tolist() == NAMES and wide.index.tolist() == [5, 6, 7]
 
 
+# Each column: what is declared, what all but one record hold, and what an odd one may hold.
+TYPED = [
+    ({"levels": ["1", "2"], "missing": "indicator"}, [1, 2, 2], [None, math.nan, 2.5, "x", True, 1j, 2**70]),
+    ({"levels": [1, 2, None]}, [1, 2, 3], [None, math.nan, 1.5, "2", "x"]),
+    ({"levels": ["01", "02", "x"]}, ["01", "02", "01"], [None, math.nan, "x"]),
+    ({"levels": ["true", "false"], "missing": "indicator"}, [True, False, True], [None, math.nan, "x", 7, 0.5]),
+    ({"levels": ["0.1", "-0", "1e3"]}, [0.1, 0.0, 1000.0], [None, "x", 2**63]),
+    ({"levels": ["2005-01-01", "None"]}, [datetime(2005, 1, 1), datetime(2005, 1, 2)], [None, "x", pd.NaT]),
+    ({"range": [0, 1], "missing": 0.5}, [True, False], [None, math.nan, "x", 0.5]),
+    ({"range": [-9, 2**63]}, [2**53 + 1, -3, 2**62 + 1], [None, math.nan, "x", 0.5, 1j, 2**63 + 1]),
+    ({"from": "1900-01-01", "to": "2030-01-01"}, [datetime(1961, 3, 4, 5, 6, 7, 89), datetime.max], [None, "x"]),
+    ({"from": "1900-01-01", "to": "2030-01-01"}, [20050101, 19600229], [None, "x", 0.5, 20050101.5]),
+]  # fmt: skip
+
+
+def reread(values, **given):
+    """Return what pandas' reader makes of the records, whose types it infers from all of them."""
+    text = pd.DataFrame({"c": pd.Series(values, dtype=object)}).to_csv(index=False)
+    return pd.read_csv(io.StringIO(text), skip_blank_lines=False, **given)
+
+
+MADE = {
+    "numpy": lambda values: pd.DataFrame({"c": values}),
+    "nullable": lambda values: pd.DataFrame({"c": values}).convert_dtypes(),
+    "pandas over arrow": lambda values: pd.DataFrame({"c": values}).convert_dtypes(dtype_backend="pyarrow"),
+    "object": lambda values: pd.DataFrame({"c": pd.Series(values, dtype=object)}),
+    "category": lambda values: pd.DataFrame({"c": pd.Categorical(values)}),
+    "arrow": lambda values: pa.table({"c": pa.array(values, from_pandas=True)}),
+    "interchange": lambda values: Interchanged(pa.table({"c": pa.array(values, from_pandas=True)})),
+    "lists": lambda values: [[value] for value in values],
+    "array": lambda values: np.array(values)[:, None],
+    "objects": lambda values: np.array([*values, None], dtype=object)[:-1, None],
+    "read_csv": reread,
+    "read_csv as text": lambda values: reread(values, dtype=str),
+    "read_csv nullable": lambda values: reread(values, dtype_backend="numpy_nullable"),
+    "read_csv over arrow": lambda values: reread(values, dtype_backend="pyarrow"),
+}
+
+
+@together.over("how", MADE)
+@together.over("words, values, odd", TYPED)
+def test_no_record_changes_how_another_is_read_by_the_type_that_it_gives_the_column(how, words, values, odd):
+    encoder, made = PublicEncoder({"c": words}, clip=True), 0
+    usual = encoder.fit_transform(MADE["object"](values))
+    assert encoder.fit_transform(MADE[how](values)).tobytes() == usual.tobytes() and usual.any()
+    for one in odd:
+        try:
+            table = MADE[how]([*values, one])
+        except (TypeError, ValueError, OverflowError, pa.ArrowException, NotImplementedError):
+            continue  # such a table there is not
+        if getattr(getattr(table, "dtype", None), "kind", "") == "c":
+            continue  # refused, as a type that nobody takes
+        made += 1
+        assert encoder.fit_transform(table)[: len(values)].tobytes() == usual.tobytes()
+    assert made
+
+
 def test_a_yaml_file_says_the_same(tmp_path):
     path = tmp_path / "schema.yaml"
     path.write_text(
@@ -120,7 +178,8 @@ dperm.PublicEncoder({str(path)!r}).fit([[1]])
         ({"a": {"levels": "ab"}}, "must be a list"), ({"a": {"levels": ["b", "b"]}}, "different"),
         ({"a": {"levels": [None, "b"]}}, "at the end null"), ({"a": {"levels": [math.nan]}}, "different"),
         ({"a": {"range": [0, 1], "missing": 2}}, "missing=2"), ({"a": {"range": [0, 1], "levels": ["a"]}}, "its keys"),
-        ({"a": {"missing": 0}}, "its keys are 'missing'"),
+        ({"a": {"missing": 0}}, "its keys are 'missing'"), ({"a": {"levels": ["1", "01"]}}, "'1' and '01' are one"),
+        ({"a": {"levels": ["true", 1]}}, "'true' and 1 are one"), ({"a": {"levels": [0, "-0.0"]}}, "'-0.0' are one"),
     ],
 )  # fmt: skip
 def test_a_wrong_schema_is_refused_with_its_column(schema, words):
