@@ -42,9 +42,9 @@ class PrivacySession:
 
     While it is open (`with`), each fit of a private estimator is charged before it runs, in whatever thread, clone,
     Pipeline or cross-validation it happens, and a fit that does not fit any more is refused. Refused too are fits that
-    promise nothing, those of another neighbouring relation, Pipelines with a step that learns from the records without
-    privacy, and searches that choose by private scores (take PrivateSearchCV, which is charged as a whole). What is
-    done to the records outside of the library's estimators nobody sees: docs/session.md.
+    promise nothing, those of another neighbouring relation, fits beside which a step of a Pipeline or an estimator
+    around them learns from the records without privacy, and choices by private scores (take PrivateSearchCV, which is
+    charged as a whole). What is done to the records outside of these nobody sees: docs/session.md.
 
     Parameters
     ----------
