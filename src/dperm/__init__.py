@@ -12,6 +12,7 @@ PUBLIC: Catalogue[str, str] = {
     "ApproximateMinima": "dperm.mechanisms.estimators.approximate_minima",
     "AveragedPrediction": "dperm.mechanisms.estimators.averaged",
     "BoxLearner": "dperm.mechanisms.prediction.learners",
+    "Client": "dperm.client",
     "ExpMechSupport": "dperm.mechanisms.estimators.support",
     "ExpPW": "dperm.mechanisms.estimators.exppw",
     "IntervalsLearner": "dperm.mechanisms.prediction.learners",

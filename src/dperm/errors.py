@@ -59,6 +59,20 @@ class BudgetExhausted(DpermError):
     """An interactive mechanism was asked for more than its budget answers; nothing was spent by asking."""
 
 
+class ServiceError(DpermError):
+    """A server of predictions did not answer, or refused; `status` is that of HTTP, 0 where there was no answer.
+
+    Parameters
+    ----------
+    what : str
+    status : int, default=0
+    """
+
+    def __init__(self, what: str, *, status: int = 0):
+        super().__init__(what)
+        self.status = status
+
+
 class SessionError(DpermError, ValueError):
     """What an open PrivacySession does not let happen, because nobody could say afterwards what was spent."""
 

@@ -20,6 +20,7 @@ FLOORS = {
         "seeds": 0,
         "values": 0,
         "yaml_files": 0,
+        "client": 1,
         "feasible": 1,
         "loss": 1,
         "losses": 2,

@@ -189,7 +189,7 @@ MODELS = {**labelled(), **numbered()}
 # Every estimator that fits private records; the others learn from public ones, keep count, or (PerPerson, which has
 # groups and tests of its own) hand records on.
 NOT_PRIVATE = {
-    "AdaptiveLedger", "BoxLearner", "IntervalsLearner", "PerPerson", "PredictionLedger", "PrivacySession",
+    "AdaptiveLedger", "BoxLearner", "Client", "IntervalsLearner", "PerPerson", "PredictionLedger", "PrivacySession",
     "PublicEncoder", "StumpLearner", "Student", "ThresholdLearner", "diagnostics", "plan", "privacy_card",
 }  # fmt: skip
 # Whose constants are made of a public n: n = 0 (and fewer records than shards or blocks) is an error of these alone.
