@@ -179,7 +179,7 @@ audit-lock:  ## known weaknesses of the locked packages, by pip-audit in an envi
 	@$(PYTHON) .ci/audit-lock/run.py $(ARGS)
 
 lock: venv  ## renew requirements.lock, and those of the oldest and the newest libraries, from pyproject.toml
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra convex --extra pipeline --extra dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra convex --extra pipeline --extra serve --extra dev pyproject.toml -o requirements.lock
 	@for end in oldest:lowest-direct newest:highest; do echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --upgrade --resolution $${end#*:} --generate-hashes --universal --python-version 3.11 --extra convex --extra pipeline --extra release pyproject.toml - -o tests/portability/$${end%:*}.lock; done
 
 clean:  ## remove everything computed; downloads stay

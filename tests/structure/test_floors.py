@@ -33,6 +33,7 @@ FLOORS = {
         "audit": 5,
         "planning": 5,
         "comparing": 6,
+        "serve": 6,
         "cli": 7,
     },
     "dperm_pipeline": {

@@ -14,11 +14,12 @@ from dperm.mechanisms.public.encoder import PublicEncoder
 
 
 class Table(NamedTuple):
-    """Rows of length one at most with a constant, the labels as texts, and those that are declared."""
+    """Rows of length one at most with a constant, the labels as texts, those that are declared, what made the rows."""
 
     X: np.ndarray
     y: np.ndarray
     classes: tuple[str, ...]
+    encoder: PublicEncoder
 
 
 def read(path: str | Path, schema: Any, target: str) -> Table:
@@ -36,7 +37,7 @@ def read(path: str | Path, schema: Any, target: str) -> Table:
     cells = np.array(records, dtype=object).reshape(len(records), len(names))
     X = cells[:, [names.index(name) for name in spelled]]
     encoder = PublicEncoder(spelled, constant=True, rows="length", clip=True).fit(X)
-    return Table(encoder.transform(X), cells[:, names.index(target)].astype(str), classes)
+    return Table(encoder.transform(X), cells[:, names.index(target)].astype(str), classes, encoder)
 
 
 def _classes(declared: Any, target: str) -> tuple[str, ...]:

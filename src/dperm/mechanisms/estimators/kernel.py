@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from dperm.mechanisms.estimators.model import PrivateModel, classifies, declared
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.kernel.constants import Setting
-from dperm.mechanisms.queries import fitted, parameters
+from dperm.mechanisms.queries import fitted, keys, parameters
 from dperm.mechanisms.serving import Serving
 from dperm.solvers import kernel as solver
 
@@ -129,6 +129,11 @@ class KernelEstimator(PrivateModel):
             "neighbours": self.neighbours,
         }
         return Serving(self.state, terms, fitted(self, X, y, exact(X[:_SHOWN])))
+
+    def _asked(self, X: Any) -> tuple[list[bytes], Mapping[bytes, Any]]:
+        """Return what names each row, and the answers by name so far: for a server, in its turn."""
+        told = self.dialogue_ if hasattr(self, "dialogue_") else self.path_
+        return keys(self._bounded(self._queries(X), self._kernel())), told.known
 
     @abstractmethod
     def _check_declared(self, setting: Setting, budget: Budget) -> None:

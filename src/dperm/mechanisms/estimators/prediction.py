@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -216,6 +217,11 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
                 self._serve(X[new], [asked[i] for i in new])
             found = np.array([known[key] for key in asked])
         return self.classes_[found.astype(int)] if self._fixed.classifies else found
+
+    def _asked(self, X: Any) -> tuple[list[bytes], Mapping[bytes, Any]]:
+        """Return what names each row, and the answers by name so far: for a server, in its turn."""
+        view = one_fit(self)
+        return keys(view._rows(queried(view, X))), view._known.answers
 
     def _serve(self, X: np.ndarray, asked: list[bytes]) -> None:
         """Charge new rows, answer them and keep the answers; the journal has both before any answer leaves."""

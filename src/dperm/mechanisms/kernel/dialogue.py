@@ -47,14 +47,14 @@ class Dialogue(Listener):
     def forget(self) -> None:
         """Go back to the first query, before all records are read anew."""
         self._session = Session(self._constants, self._noise)
-        self._points, self._known, self._watch = None, {}, definite.Watch(self._kernel)
+        self._points, self.known, self._watch = None, {}, definite.Watch(self._kernel)
         # The query that was charged and is not answered; whether the journal knows the noise on the threshold.
         self._open, self._begun = None, False
 
     @property
     def asked(self) -> int:
         """Different queries so far."""
-        return len(self._known) + self._session.lost
+        return len(self.known) + self._session.lost
 
     @property
     def updates(self) -> int:
@@ -76,10 +76,10 @@ class Dialogue(Listener):
         asked = keys(kernels.within(self._kernel, X))
         with self.serving.turn():
             self._begin()
-            new = first_of(asked, self._known)
+            new = first_of(asked, self.known)
             if new:
                 self._give(X[new], [asked[i] for i in new])
-            found = np.array([self._known[key] for key in asked]).reshape(-1, 3)
+            found = np.array([self.known[key] for key in asked]).reshape(-1, 3)
         marks = found[:, 1:].astype(bool)
         return Answers(found[:, 0], marks[:, 0], marks[:, 1], self._session.constants.vacuous)
 
@@ -106,7 +106,7 @@ class Dialogue(Listener):
                         self.serving.write(*told, ["asked", key.hex(), *written(row)])
                     told.clear()
                     self._open = key.hex(), row
-                value, updated, frozen = self._known[key] = self._ask(row, float(exact), float(own), key)
+                value, updated, frozen = self.known[key] = self._ask(row, float(exact), float(own), key)
                 self._open = None
                 told.append(["told", key.hex(), value, updated, frozen, self._session.moved if updated else None])
         finally:
@@ -150,4 +150,4 @@ class Dialogue(Listener):
             if updated:
                 self._session.update(value, self._cross(row), float(self._kernel.diagonal(row)[0]), moved)
                 self._points = stacked(self._points, row)
-        self._known[bytes.fromhex(key)] = value, updated, frozen
+        self.known[bytes.fromhex(key)] = value, updated, frozen

@@ -100,6 +100,7 @@ class Path(Listener):
     - memory: bytes that L may take: 8 for each pair of directions.
     - exact: rows to <w, phi(z)>, of the same w in every process: needed with a journal.
     - directions: queries so far that were not implied by others: the size of what is kept.
+    - known: the answers so far.
     """
 
     guarantee: Guarantee = "proved"
@@ -126,7 +127,7 @@ class Path(Listener):
 
     def forget(self) -> None:
         """Go back to the first query, before all records are read anew."""
-        self.directions, self._points, self._known = 0, None, {}
+        self.directions, self._points, self.known = 0, None, {}
         # Rows of L, L^{-1} (exact answers) and v; grown by doubling.
         self._L, self._exact, self._released = np.zeros((8, 8)), np.zeros(8), np.zeros(8)
 
@@ -145,11 +146,11 @@ class Path(Listener):
         within(squares, self._setting.feature_norm)
         asked = keys(Z)
         with self.serving.turn(), one_thread():
-            new = np.array(first_of(asked, self._known), dtype=int)
+            new = np.array(first_of(asked, self.known), dtype=int)
             for low in range(0, len(new), _BLOCK):
                 rows = new[low : low + _BLOCK]
                 self._give(Z[rows], exact[rows], squares[rows], [asked[i] for i in rows])
-            return np.array([self._known[key] for key in asked], dtype=np.float64)
+            return np.array([self.known[key] for key in asked], dtype=np.float64)
 
     def _give(self, Z, exact, squares, asked):
         """Answer new queries, and keep their answers: on disk first, if there is a journal."""
@@ -165,18 +166,18 @@ class Path(Listener):
             # Nobody has seen what this block added.
             self.directions = kept
             raise
-        self._known.update(zip(asked, answers.tolist(), strict=True))
+        self.known.update(zip(asked, answers.tolist(), strict=True))
 
     def replay(self, records: list[list]) -> None:
         """Take in what others answered: the same directions, with the same values on them."""
-        told = [answer for kind, answers in records if kind == "told" for answer in answers]
+        told = [answer for kind, *said in records if kind == "told" for answer in said[0]]
         directions = [answer[2:] for answer in told if len(answer) > 2]
         with one_thread():
             for low in range(0, len(directions), _BLOCK):
                 rows, v = zip(*directions[low : low + _BLOCK], strict=True)
                 Z = read(rows)
                 self._answer(Z, self.exactly(Z), self._kernel.diagonal(Z), v=v)
-        self._known.update((bytes.fromhex(key), value) for key, value, *_ in told)
+        self.known.update((bytes.fromhex(key), value) for key, value, *_ in told)
 
     def _answer(self, Z, exact, squares, asked=(), v=None):
         """Return the answers to new queries, and which are directions: all of them where their values v are given."""

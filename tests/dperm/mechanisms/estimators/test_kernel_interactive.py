@@ -169,7 +169,7 @@ def test_the_printed_run_halts_and_earlier_answers_stay_free(data):
     )
     with pytest.raises(BudgetExhausted, match="B=2"):
         model.predict(X)
-    known = list(model.dialogue_._known.values())
+    known = list(model.dialogue_.known.values())
     assert sum(paid for _, paid, _ in known) == 2
     first = model.decision_function(X[: len(known)])
     np.testing.assert_array_equal(first, [value for value, _, _ in known])

@@ -1,0 +1,216 @@
+"""The service over HTTP: what comes in is checked here, and what goes out gets its shape.
+
+No body, status or log line depends on a record but through the answers themselves. What nobody foresaw is a 503 without
+words of the error, which might hold values.
+"""
+
+import asyncio
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI, Request
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from dperm.errors import CorruptFile, ReleaseError
+from dperm.serve import bodies
+from dperm.serve.batches import Batches, Full
+from dperm.serve.service import MOST_ROWS, Asked, Service, Told
+
+MOST_BYTES = 4 << 20
+_JSON = "application/json"
+_PROBLEM = "application/problem+json"
+_RETRY = re.compile(r"[\x21-\x7e]{1,200}")
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_BODY = {"requestBody": {"required": True, "content": {_JSON: {"schema": bodies.Rows.model_json_schema()}}}}
+_ERRORS = {status: {"model": bodies.Problem, "description": words} for status, words in bodies.TITLES.items()}
+
+
+class Wrong(Exception):
+    """A request that is answered by a problem."""
+
+    def __init__(self, status: int, detail: str, **headers: str):
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers
+
+
+def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI:
+    """Return the application.
+
+    - broken: called when the ledger cannot be written: nothing more is answered by this process.
+    """
+    app = FastAPI(title="dperm", summary="Private prediction", docs_url=None, redoc_url=None)
+    app.state.service = service
+    batches: Batches[Asked, Told] = Batches(service.answer)
+    wide = bodies.width(service.classes)
+
+    async def told(asked: Asked) -> Told:
+        try:
+            found = await batches.ask(asked)
+        except Full:
+            raise Wrong(503, "too many requests wait; come again", **{"retry-after": "1"}) from None
+        except (OSError, ReleaseError, CorruptFile) as error:
+            _log("the ledger cannot be used", error)
+            broken()
+            raise Wrong(503, "the ledger cannot be written: nothing was answered", **{"retry-after": "5"}) from None
+        if found.status != 200:
+            raise Wrong(found.status, found.detail, **({"retry-after": str(found.wait)} if found.wait else {}))
+        return found
+
+    @app.post("/v1/predict", response_model=bodies.Answers, responses=_ERRORS, openapi_extra=_BODY)
+    async def predict(request: Request) -> Any:
+        """Answer a batch of rows: all of them or none. Rows that have an answer get it again for nothing."""
+        body = await _read(request)
+        retry = request.headers.get("idempotency-key")
+        if retry is not None and not _RETRY.fullmatch(retry):
+            raise Wrong(422, "Idempotency-Key must be 1 to 200 printable characters without spaces")
+        rows = _rows(service, body)
+        found = await told(Asked(_key(request), rows, retry, body))
+        charged, repeated, remaining = found.counts
+        return _answer(bodies.answers(found.answers, charged, repeated, remaining, wide))
+
+    @app.get("/v1/budget", response_model=bodies.Budget, responses=_ERRORS)
+    async def budget(request: Request) -> Any:
+        """Say what is left: of the whole, and of one's share."""
+        share, used, remaining, answers, answered, left = (await told(Asked(_key(request)))).counts
+        return _json({
+            **service.promise,
+            "answers": answers, "answered": answered, "remaining": left,
+            "yours": {"share": share, "used": used, "remaining": remaining},
+        })  # fmt: skip
+
+    @app.get("/v1/statement")
+    async def statement(format: str = "json") -> Response:
+        """Return the privacy card: what is promised, to whom, on what proof."""
+        if format not in ("json", "markdown"):
+            raise Wrong(422, "format is json or markdown")
+        if format == "markdown":
+            return Response(str(service.card), media_type="text/markdown; charset=utf-8", headers=_HEADERS)
+        return _answer(service.card.to_json().encode())
+
+    @app.get("/v1/schema")
+    async def schema() -> Response:
+        """Say what a row is: its columns, their bounds, and the labels. All of it is public."""
+        return _json(service.schema)
+
+    @app.get("/v1/health")
+    async def health() -> Response:
+        """Say whether queries can be answered."""
+        if service.serving.closed:
+            raise Wrong(503, "the ledger is closed")
+        return _json({"status": "ok"})
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> Response:
+        """Return counts for Prometheus, of all workers of this machine."""
+        return PlainTextResponse(service.shared.metrics(), media_type="text/plain; version=0.0.4", headers=_HEADERS)
+
+    app.add_exception_handler(Wrong, _wrong)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_middleware(_Guard, service=service)
+    return app
+
+
+class _Guard:
+    """Counts every request, and turns what nobody foresaw into a 503 without its words."""
+
+    def __init__(self, app: Any, service: Service):
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = 0
+
+        async def noted(message: Any) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            _log("a request failed", error)
+            if not status:
+                await _problem(503, "this request could not be answered")(scope, receive, noted)
+        finally:
+            self.service.shared.count(scope["path"], status)
+
+
+async def _read(request: Request) -> bytes:
+    """Return the body, up to what is allowed."""
+    held = bytearray()
+    async for part in request.stream():
+        held += part
+        if len(held) > MOST_BYTES:
+            raise Wrong(413, f"a body has at most {MOST_BYTES >> 20} MB, and {MOST_ROWS} rows")
+    return bytes(held)
+
+
+def _key(request: Request) -> str | None:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else None
+
+
+def _rows(service: Service, body: bytes) -> np.ndarray:
+    """Return the rows of a body, as the estimator takes them."""
+    try:
+        given = bodies.Rows.model_validate_json(body)
+    except ValidationError as error:
+        # Not the value: only where, and what it should be.
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))[:100]
+        words = f"{place}: {first['msg']}" if first["type"] != "json_invalid" else "the body is no JSON"
+        raise Wrong(422, words) from None
+    if (given.rows is None) == (given.records is None):
+        raise Wrong(422, "give either rows or records")
+    count = len(given.records if given.rows is None else given.rows)
+    if count == 0:
+        raise Wrong(422, "give one row at least")
+    if count > MOST_ROWS:
+        raise Wrong(413, f"{count} rows are too many: {MOST_ROWS} at most")
+    try:
+        return service.encoded(given.records) if given.rows is None else service.checked(given.rows)
+    except ValueError as error:
+        raise Wrong(422, str(error)) from None
+
+
+def _answer(body: bytes) -> Response:
+    return Response(body, media_type=_JSON, headers=_HEADERS)
+
+
+def _json(said: Any) -> Response:
+    return _answer(json.dumps(said, allow_nan=False).encode("ascii"))
+
+
+def _problem(status: int, detail: str, **headers: str) -> Response:
+    body = bodies.problem(status, detail)
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return Response(body, status, media_type=_PROBLEM, headers={**_HEADERS, **headers})
+
+
+async def _wrong(_: Request, error: Any) -> Response:
+    return _problem(error.status, error.detail, **error.headers)
+
+
+async def _refused(_: Request, error: Any) -> Response:
+    """Answer for a path or a method that is not there."""
+    status = error.status_code if error.status_code in bodies.TITLES else 422
+    return _problem(status, "see /openapi.json", **(error.headers or {}))
+
+
+def _log(what: str, error: BaseException) -> None:
+    """Write where an error happened, without its words: they might hold values of records."""
+    places = traceback.extract_tb(error.__traceback__)[-3:]
+    at = ", ".join(f"{place.name}:{place.lineno}" for place in places)
+    print(f"dperm: {what}: {type(error).__name__} at {at}", file=sys.stderr, flush=True)

@@ -1,0 +1,212 @@
+"""The service without its network: requests of many analysts, answered in one turn of one estimator.
+
+A turn holds the ledger's lock. In it every request is looked at in order: whose key it is, whether it is a retry, which
+of its rows are new, whether its share and the budget have room. What is accepted is charged, answered, and written in
+one commit, and only then does any answer leave. A request is answered as a whole or not at all.
+
+Nothing here depends on records but the answers, and what the statement covers beside them: whether a budget of
+contested answers (`mode="consensus"`) has ended. Of that mode, of `PINP` and of `RKHSGaussian` no count is told: how
+many answers were contested or paid for is no part of `predict`.
+"""
+
+import dataclasses
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dperm.errors import BudgetExhausted, DomainViolation
+from dperm.mechanisms.queries import first_of
+from dperm.mechanisms.session.card import PrivacyCard, privacy_card
+from dperm.serve.accounts import Account, Accounts
+from dperm.serve.files import Model
+from dperm.serve.shared import Shared
+
+# Of one request.
+MOST_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: its key, its rows (None: of `budget`), its idempotency key, and its body, which a retry repeats."""
+
+    key: str | None
+    rows: np.ndarray | None = None
+    retry: str | None = None
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a request got.
+
+    - status: 200, or of a problem: 401, 403, 409, 422, 429.
+    - detail: of a problem.
+    - answers: one for each row.
+    - counts: new rows, those that were free, and what the account has left, as it stood then.
+    - wait: seconds, of 429.
+    """
+
+    status: int
+    detail: str = ""
+    answers: list = field(default_factory=list)
+    counts: tuple = ()
+    wait: int = 0
+
+
+class Service:
+    """One fitted estimator and its accounts.
+
+    - model: what a model file holds.
+    - ledger: path or URL of the journal; None for one process, whose answers may come from a seed: for science only.
+    - shared: what workers of one machine share.
+    """
+
+    def __init__(self, model: Model, ledger: Any, *, shared: Shared | None = None, random_state: Any = None):
+        self.model, self.shared = model, Shared() if shared is None else shared
+        self.fitted = model.fitted(ledger, random_state)
+        counted = hasattr(self.fitted, "ledger_") and getattr(self.fitted, "mode", "each") == "each"
+        # Prices are fixed, and so the number of answers depends on queries alone.
+        self.ledger = self.fitted.ledger_ if counted else None
+        self.serving = turns(self.fitted)
+        self.accounts = Accounts(self.serving)
+        self.classes = self.fitted.classes_.tolist() if hasattr(self.fitted, "classes_") else None
+        self.card = _card(self.fitted)
+        told = self.fitted.privacy_
+        self.promise = {
+            "epsilon": told.epsilon,
+            "delta": told.delta,
+            "neighbours": told.neighbours,
+            "each": self.ledger.each if counted else None,
+        }
+        self.schema = self._schema()
+        self._one = threading.Lock()
+
+    def answer(self, asked: Sequence[Asked]) -> list[Told]:
+        """Answer requests: looked at and charged in one turn, then answered together."""
+        together: set[bytes] = set()
+        with self._one:
+            with self.serving.turn():
+                found = [self._look(one, together) for one in asked]
+            accepted = [one for one in found if isinstance(one, _Accepted)]
+            # Where a count decides, all rows fit, and are answered at once; else any of them may end the budget.
+            parts = [accepted] if self.ledger is not None else [[one] for one in accepted]
+            given = iter([told for part in parts if part for told in self._give(part)])
+            return [next(given) if isinstance(one, _Accepted) else one for one in found]
+
+    def _look(self, asked: Asked, together: set[bytes]) -> "Told | _Accepted":
+        """Return a problem, or a request that is accepted and charged to its account."""
+        account = self.accounts.of(asked.key)
+        if account is None:
+            return Told(401, "give the key of an analyst: Authorization: Bearer dperm_...")
+        if asked.rows is None:
+            return Told(200, counts=(account.share, account.used, account.remaining, *self._left()))
+        wait = self.shared.wait(account.place, account.rate, time.monotonic())
+        if wait:
+            return Told(429, f"this key may send {account.rate} requests a minute", wait=wait)
+        of, body = "", ""
+        if asked.retry is not None:
+            of, body = self.serving.salted(asked.retry.encode()), self.serving.salted(asked.body)
+            if (account.id, of) in self.accounts.retries:
+                before, counts = self.accounts.retries[account.id, of]
+                if before != body:
+                    return Told(409, "this idempotency key came with another body; take a new one for another request")
+                return _Accepted(asked, account, tuple(counts))
+        new = [key for key in self.fresh(asked.rows) if key not in together]
+        if account.remaining is not None and len(new) > account.remaining:
+            return Told(
+                403, f"{len(new)} new rows, and {account.remaining} remain of this key's share; repeats are free"
+            )
+        if self.ledger is not None and len(new) + len(together) > self.ledger.remaining:
+            left = self.ledger.remaining - len(together)
+            return Told(403, f"{len(new)} new rows, and {left} remain of the budget; repeats are free")
+        self.accounts.use(account, len(new))
+        self.shared.rows(len(asked.rows), len(new))
+        counts = (len(new), len(asked.rows) - len(new), account.remaining)
+        if asked.retry is not None:
+            self.accounts.keep(account, of, body, list(counts))
+        together.update(new)
+        return _Accepted(asked, account, counts)
+
+    def _give(self, accepted: "list[_Accepted]") -> list[Told]:
+        """Answer what was accepted; one that the estimator refuses is refused, and stays charged to its account."""
+        try:
+            answers = self.fitted.predict(np.vstack([one.asked.rows for one in accepted])).tolist()
+        except BudgetExhausted:
+            return [Told(403, "the budget is spent: no new row is answered any more; repeats are free")]
+        except DomainViolation:
+            return [Told(403, "no new row is answered any more: what the answers so far need has outgrown its memory")]
+        ends = np.cumsum([len(one.asked.rows) for one in accepted]).tolist()
+        return [
+            Told(200, answers=answers[end - len(one.asked.rows) : end], counts=one.counts)
+            for one, end in zip(accepted, ends, strict=True)
+        ]
+
+    def fresh(self, rows: np.ndarray) -> list[bytes]:
+        """Return what names the rows that have no answer yet, each once; needs the turn."""
+        asked, known = self.fitted._asked(rows)
+        return [asked[i] for i in first_of(asked, known)]
+
+    def checked(self, rows: list[list[float]]) -> np.ndarray:
+        """Return rows as an array, or raise ValueError."""
+        wide = len(self.model.columns)
+        if any(len(row) != wide for row in rows):
+            raise ValueError(f"every row has {wide} numbers: see /v1/schema")
+        return np.array(rows, dtype=np.float64)
+
+    def encoded(self, records: list[dict[str, Any]]) -> np.ndarray:
+        """Return raw records as rows, or raise ValueError; what is missing or unknown goes where the schema says."""
+        if self.model.encoder is None:
+            raise ValueError("this model has no schema: give rows of numbers")
+        names = list(self.model.encoder.schema_)
+        if any(set(record) - set(names) for record in records):
+            raise ValueError("a record names a column that the schema has not: see /v1/schema")
+        cells = np.empty((len(records), len(names)), dtype=object)
+        for i, record in enumerate(records):
+            cells[i] = [record.get(name) for name in names]
+        return self.model.encoder.transform(cells)
+
+    def _schema(self) -> dict[str, Any]:
+        """Return what a row is: public words of the model alone."""
+        encoder = self.model.encoder
+        raw = {name: {} for name in self.model.columns} if encoder is None else encoder.schema_
+        columns = [{"name": name, **words} for name, words in raw.items() if words != "ignore"]
+        return {
+            "takes": ["rows"] if encoder is None else ["rows", "records"],
+            "columns": columns,
+            "features": list(self.model.columns),
+            "x_norm": getattr(self.fitted, "x_norm", None),
+            "classes": self.classes,
+            "most_rows": MOST_ROWS,
+        }
+
+    def _left(self) -> tuple[int | None, int | None, int | None]:
+        """Answers in all, given and left, where that depends on queries alone."""
+        if self.ledger is None:
+            return None, None, None
+        return self.ledger.answers, self.ledger.answered, self.ledger.remaining
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    asked: Asked
+    account: Account
+    counts: tuple
+
+
+def _card(fitted: Any) -> PrivacyCard:
+    """Return the privacy card; where the ledger stands is nobody's business."""
+    card = privacy_card(fitted)
+    shown = {name: value for name, value in card.parameters.items() if name != "state"}
+    return dataclasses.replace(card, parameters=shown)
+
+
+def turns(fitted: Any) -> Any:
+    """Return the turns of a fitted interactive estimator."""
+    for name in ("ledger_", "dialogue_", "path_"):
+        if hasattr(fitted, name):
+            return getattr(fitted, name).serving
+    raise TypeError(f"{type(fitted).__name__} answers nothing one by one")
