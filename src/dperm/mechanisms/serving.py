@@ -89,7 +89,8 @@ class Serving:
         self._forked = forked
         # The lock of what needs no look at the journal, and of turns.
         self.lock, self._depth, self._journal, self._stale = threading.RLock(), 0, None, True
-        self._together = None
+        # What waits for the disk, and how many turns there are around those of queries.
+        self._together, self._around = None, 0
         for listener in self._listeners:
             listener.forget()
 
@@ -97,8 +98,10 @@ class Serving:
     def turn(self, *, inner: bool = False) -> Iterator[None]:
         """Keep everybody else out, having read what they wrote (inner: may be a part of one's own turn)."""
         with self.lock:
-            if self._depth and not inner:
+            if self._depth > self._around and not inner:
                 raise ReleaseError("a query was asked from inside the code that answers another query; ask again later")
+            if self._depth and (self._stale or self.closed) and not inner:
+                raise ReleaseError("an earlier query of this transaction failed; nothing more is answered in it")
             self._depth += 1
             try:
                 if self._depth == 1:
@@ -112,6 +115,19 @@ class Serving:
                 self._depth -= 1
                 if self._depth == 0 and self._journal is not None:
                     self._journal.unlock()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Take a turn around queries, one after another: all that is recorded in it is on disk when it ends, at once.
+
+        Let no answer leave before it has ended, and none at all if its end raises: nothing of it is sure to be on disk.
+        """
+        with self.turn(), self.together():
+            self._around = 1
+            try:
+                yield
+            finally:
+                self._around = 0
 
     def write(self, *records: Sequence) -> None:
         """Record on disk, in one's turn, if there is a journal; if the disk refuses, answer nothing more from here."""
@@ -129,12 +145,24 @@ class Serving:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Wait for the disk once, for all that is recorded within, when it ends: by an error as well."""
-        records = self._together = []
+        if self._together is not None:
+            yield
+            return
+        self._together = []
         try:
             yield
         finally:
-            self._together = None
+            records, self._together = self._together, None
             self.write(*records)
+
+    def flush(self) -> None:
+        """See onto disk what was recorded so far, and would otherwise wait for the end of `together`."""
+        if self._together:
+            records, self._together = self._together, None
+            try:
+                self.write(*records)
+            finally:
+                self._together = []
 
     def salted(self, content: bytes) -> str:
         """Return a digest that only who has the journal can check."""
@@ -188,7 +216,7 @@ class Serving:
 
     def __getstate__(self):
         self.alone()
-        own = ("lock", "_depth", "_journal", "_stale", "_together", "_owner", "_forked")
+        own = ("lock", "_depth", "_journal", "_stale", "_together", "_around", "_owner", "_forked")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state):

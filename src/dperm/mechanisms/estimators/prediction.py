@@ -3,7 +3,6 @@
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -225,9 +224,11 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
 
     def _serve(self, X: np.ndarray, asked: list[bytes]) -> None:
         """Charge new rows, answer them and keep the answers; the journal has both before any answer leaves."""
-        # A learner may end the process, which tells something: by then its charge is on disk.
-        with nullcontext() if self.asks_learners else self.ledger_.serving.together():
+        with self.ledger_.serving.together():
             self.ledger_.charge(len(asked))
+            if self.asks_learners:
+                # A learner may end the process, which tells something: by then its charge is on disk.
+                self.ledger_.serving.flush()
             answers = self._answer(X, [self._noise.of(key) for key in asked])
             self._known.keep(asked, np.asarray(answers, dtype=np.float64).tolist())
 

@@ -151,6 +151,7 @@ class ContestedLedger(Count):
                     "one more: nothing was answered or charged for it; rows answered before stay free"
                 )
             self._charge(1)
+            self.serving.flush()
             yield self._give_back
 
     def _give_back(self) -> None:

@@ -231,6 +231,62 @@ def test_a_deleted_replaced_or_damaged_journal_ends_it(name, tmp_path):
             asked(fitted(name, state=path), rows)
 
 
+@EVERY
+def test_a_transaction_is_on_disk_when_it_ends_with_what_its_caller_recorded(name, tmp_path, monkeypatch):
+    path, rows, real, writes = tmp_path / "journal", interactive_models.X[:6], os.fsync, []
+    model = fitted(name, state=path)
+    turns = core(model)
+    asked(model, rows[:1])
+    monkeypatch.setattr(os, "fsync", lambda file: (writes.append(path.read_bytes()), real(file)))
+    with turns.transaction():
+        turns.write(["account", "a", 5])
+        answers = np.concatenate([asked(model, rows[:3]), asked(model, rows[3:])])
+        seen = len(writes)
+    # A learner may end the process: the charge is on disk before it is asked. Of all others there is one write.
+    assert seen == 0 if not getattr(model, "asks_learners", False) else b'"account"' in writes[0]
+    assert len(writes) == seen + 1 and b'"account","a",5' in path.read_bytes()
+    monkeypatch.undo()
+    np.testing.assert_array_equal(asked(fitted(name, state=path), rows), answers)
+    # Not even then may what answers a query ask another one.
+    with turns.transaction(), turns.turn(), pytest.raises(ReleaseError, match="from inside the code that answers"):
+        asked(model, rows[:1])
+    np.testing.assert_array_equal(asked(model, rows), answers)
+
+
+@EVERY
+def test_after_an_unforeseen_error_a_transaction_answers_nothing_and_keeps_its_charges(name, tmp_path, monkeypatch):
+    path, rows = tmp_path / "journal", interactive_models.X[:6]
+    model = fitted(name, state=path)
+    first, before = asked(model, rows[:3]), spent(model)
+    noise = model._noise if hasattr(model, "_noise") else core(model)._listeners[0]._noise
+
+    def broken(key):
+        raise FloatingPointError
+
+    with core(model).transaction():
+        with monkeypatch.context() as patched, pytest.raises(FloatingPointError):
+            patched.setattr(noise, "of", broken, raising=False)
+            asked(model, rows[3:])
+        with pytest.raises(ReleaseError, match="an earlier query of this transaction failed"):
+            asked(model, rows[:3])
+    np.testing.assert_array_equal(asked(model, rows[:3]), first)
+    again = fitted(name, state=path)
+    np.testing.assert_array_equal(asked(again, rows[:3]), first)
+    if name not in (*KERNEL, "consensus"):
+        assert spent(model) == spent(again) == before + 3
+
+
+def test_a_transaction_that_cannot_be_written_leaves_nothing_to_answer_from(tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    model = fitted("exppw", state=path)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"), core(model).transaction():
+        asked(model, batch(2, 0))
+    monkeypatch.undo()
+    with pytest.raises(ReleaseError, match="was closed"):
+        asked(model, batch(2, 0))
+
+
 def test_a_query_from_within_an_answer_is_refused():
     """A kernel, a base learner or a signal's handler that asks while an answer is made would see half a state."""
     model, seen = fitted("rkhs"), []
