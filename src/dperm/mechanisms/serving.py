@@ -199,6 +199,7 @@ class Serving:
             of = "" if self.path is None else f" of {self.path}"
             raise ReleaseError(f"the ledger{of} was closed; open it anew")
         if self.path is None:
+            self._stale = False
             return
         if self._stale:
             self._journal = Journal(self.path, self._header)

@@ -4,8 +4,8 @@ They stand in the log that has the charges and the answers, so that one commit w
 
     ["key", name, id, digest, share, rate]   a key was made; share: its new rows in all, null for no limit of its own
     ["revoked", id]                          it may not ask any more
-    ["used", id, rows]                       about to be charged to it
-    ["retry", id, of, body, counts]          a request under an idempotency key: salted digests, and what it cost
+    ["used", id, new, rows]                  about to be answered to it: rows, of which so many are new and charged
+    ["used", id, new, rows, retry, body]     the same under an idempotency key, of which and the body salted digests
 
 A key is `dperm_<id>_<secret>`, its secret 256 bits of the system's randomness: no search finds it from a digest.
 The digest alone is kept, salted by the ledger, and compared in constant time.
@@ -18,13 +18,24 @@ import dataclasses
 import hmac
 import re
 import secrets
+from typing import NamedTuple
 
 from dperm.errors import ConfigError
 from dperm.mechanisms.serving import Listener, Serving
 
 # How many keys there may be: each has a place in what workers share (`shared`).
 MOST = 4096
+# Of one key; a retry comes soon, or not at all.
+_RETRIES = 10_000
 _KEY = re.compile(r"dperm_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
+
+
+class Cost(NamedTuple):
+    """What a request cost: rows that were new, those that were free, and what was left of the share then."""
+
+    charged: int
+    repeated: int
+    remaining: int | None
 
 
 @dataclasses.dataclass
@@ -36,6 +47,7 @@ class Account:
     - share: new rows that it may ask in all; None: no limit but the budget.
     - rate: requests a minute.
     - used: new rows that were charged to it.
+    - retries: digests of its last idempotency keys, each with that of the body that came with it, and what it cost.
     """
 
     name: str
@@ -46,6 +58,7 @@ class Account:
     rate: int
     used: int = 0
     revoked: bool = False
+    retries: dict[str, tuple[str, "Cost"]] = dataclasses.field(default_factory=dict)
 
     @property
     def remaining(self) -> int | None:
@@ -64,7 +77,6 @@ class Accounts(Listener):
     def forget(self) -> None:
         """Know of no key, before all are read anew."""
         self.all: dict[str, Account] = {}
-        self.retries: dict[tuple[str, str], tuple[str, list]] = {}
 
     def replay(self, records: list[list]) -> None:
         """Take in what others recorded."""
@@ -75,10 +87,7 @@ class Accounts(Listener):
             elif kind == "revoked":
                 self.all[said[0]].revoked = True
             elif kind == "used":
-                self.all[said[0]].used += said[1]
-            elif kind == "retry":
-                id, of, body, counts = said
-                self.retries[id, of] = body, counts
+                _take(self.all[said[0]], *said[1:])
 
     def add(self, name: str, *, share: int | None = None, rate: int = 600) -> str:
         """Make a key for an analyst and return it: it is nowhere else."""
@@ -112,15 +121,20 @@ class Accounts(Listener):
         right = hmac.compare_digest(self.serving.salted((key or "").encode()), account.digest if account else "")
         return account if account and right and not account.revoked else None
 
-    def use(self, account: Account, rows: int) -> None:
-        """Charge new rows to an account, before they are answered."""
-        if rows:
-            self._write(["used", account.id, rows])
-
-    def keep(self, account: Account, of: str, body: str, counts: list) -> None:
-        """Keep what a request under an idempotency key cost."""
-        self._write(["retry", account.id, of, body, counts])
+    def use(self, account: Account, new: int, rows: int, *retry: str) -> Cost:
+        """Charge new rows, of so many, to an account, before they are answered (retry: two digests, or none)."""
+        if new or retry:
+            self._write(["used", account.id, new, rows, *retry])
+        return Cost(new, rows - new, account.remaining)
 
     def _write(self, record: list) -> None:
         self.serving.write(record)
         self.replay([record])
+
+
+def _take(account: Account, new: int, rows: int, retry: str | None = None, body: str = "") -> None:
+    account.used += new
+    if retry is not None:
+        account.retries[retry] = body, Cost(new, rows - new, account.remaining)
+        if len(account.retries) > _RETRIES:
+            del account.retries[next(iter(account.retries))]

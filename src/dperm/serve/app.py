@@ -4,19 +4,21 @@ No body, status or log line depends on a record but through the answers themselv
 words of the error, which might hold values.
 """
 
-import asyncio
 import json
 import re
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Security
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from dperm.errors import CorruptFile, ReleaseError
 from dperm.serve import bodies
@@ -29,6 +31,8 @@ _PROBLEM = "application/problem+json"
 _RETRY = re.compile(r"[\x21-\x7e]{1,200}")
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _BODY = {"requestBody": {"required": True, "content": {_JSON: {"schema": bodies.Rows.model_json_schema()}}}}
+# Wrong ones are refused in the turn, as problems.
+Key = Annotated[HTTPAuthorizationCredentials | None, Security(HTTPBearer(auto_error=False))]
 _ERRORS = {status: {"model": bodies.Problem, "description": words} for status, words in bodies.TITLES.items()}
 
 
@@ -64,21 +68,21 @@ def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI
         return found
 
     @app.post("/v1/predict", response_model=bodies.Answers, responses=_ERRORS, openapi_extra=_BODY)
-    async def predict(request: Request) -> Any:
+    async def predict(request: Request, key: Key) -> Any:
         """Answer a batch of rows: all of them or none. Rows that have an answer get it again for nothing."""
         body = await _read(request)
         retry = request.headers.get("idempotency-key")
         if retry is not None and not _RETRY.fullmatch(retry):
             raise Wrong(422, "Idempotency-Key must be 1 to 200 printable characters without spaces")
         rows = _rows(service, body)
-        found = await told(Asked(_key(request), rows, retry, body))
+        found = await told(Asked(_secret(key), rows, retry, body))
         charged, repeated, remaining = found.counts
         return _answer(bodies.answers(found.answers, charged, repeated, remaining, wide))
 
     @app.get("/v1/budget", response_model=bodies.Budget, responses=_ERRORS)
-    async def budget(request: Request) -> Any:
+    async def budget(key: Key) -> Any:
         """Say what is left: of the whole, and of one's share."""
-        share, used, remaining, answers, answered, left = (await told(Asked(_key(request)))).counts
+        share, used, remaining, answers, answered, left = (await told(Asked(_secret(key)))).counts
         return _json({
             **service.promise,
             "answers": answers, "answered": answered, "remaining": left,
@@ -113,6 +117,7 @@ def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI
 
     app.add_exception_handler(Wrong, _wrong)
     app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _refused)
     app.add_middleware(_Guard, service=service)
     return app
 
@@ -136,14 +141,15 @@ class _Guard:
 
         try:
             await self.app(scope, receive, noted)
-        except asyncio.CancelledError:
-            raise
+        except ClientDisconnect:
+            pass
         except Exception as error:
             _log("a request failed", error)
             if not status:
                 await _problem(503, "this request could not be answered")(scope, receive, noted)
         finally:
-            self.service.shared.count(scope["path"], status)
+            if status:
+                self.service.shared.count(scope["path"], status)
 
 
 async def _read(request: Request) -> bytes:
@@ -156,9 +162,8 @@ async def _read(request: Request) -> bytes:
     return bytes(held)
 
 
-def _key(request: Request) -> str | None:
-    scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else None
+def _secret(key: HTTPAuthorizationCredentials | None) -> str | None:
+    return None if key is None else key.credentials
 
 
 def _rows(service: Service, body: bytes) -> np.ndarray:
@@ -205,8 +210,9 @@ async def _wrong(_: Request, error: Any) -> Response:
 
 async def _refused(_: Request, error: Any) -> Response:
     """Answer for a path or a method that is not there."""
-    status = error.status_code if error.status_code in bodies.TITLES else 422
-    return _problem(status, "see /openapi.json", **(error.headers or {}))
+    status = getattr(error, "status_code", 422)
+    headers = getattr(error, "headers", None) or {}
+    return _problem(status if status in bodies.TITLES else 422, "see /openapi.json", **headers)
 
 
 def _log(what: str, error: BaseException) -> None:

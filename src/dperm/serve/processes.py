@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -143,6 +144,8 @@ def work(model: str, ledger: str, workers: int, worker: int, listening: int, sha
             return nullcontext()
 
     threadpool_limits(1)
+    # What the constants promise was said when the model was packed.
+    warnings.simplefilter("ignore", RuntimeWarning)
     service = Service(files.load(model), ledger, shared=Shared(shared, workers, worker))
 
     def end(*_: object) -> None:

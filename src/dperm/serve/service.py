@@ -10,10 +10,10 @@ many answers were contested or paid for is no part of `predict`.
 """
 
 import dataclasses
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from dperm.errors import BudgetExhausted, DomainViolation
 from dperm.mechanisms.queries import first_of
 from dperm.mechanisms.session.card import PrivacyCard, privacy_card
-from dperm.serve.accounts import Account, Accounts
+from dperm.serve.accounts import Account, Accounts, Cost
 from dperm.serve.files import Model
 from dperm.serve.shared import Shared
 
@@ -83,23 +83,38 @@ class Service:
             "each": self.ledger.each if counted else None,
         }
         self.schema = self._schema()
-        self._one = threading.Lock()
 
     def answer(self, asked: Sequence[Asked]) -> list[Told]:
-        """Answer requests: looked at and charged in one turn, then answered together."""
+        """Answer requests in one turn and one commit: where that raises, none of them."""
         together: set[bytes] = set()
-        with self._one:
-            with self.serving.turn():
-                found = [self._look(one, together) for one in asked]
+        with self.serving.transaction():
+            accounts = [self.accounts.of(one.key) for one in asked]
+            names = self._names(asked, accounts)
+            found = [self._look(*one, together) for one in zip(asked, accounts, names, strict=True)]
             accepted = [one for one in found if isinstance(one, _Accepted)]
             # Where a count decides, all rows fit, and are answered at once; else any of them may end the budget.
             parts = [accepted] if self.ledger is not None else [[one] for one in accepted]
             given = iter([told for part in parts if part for told in self._give(part)])
             return [next(given) if isinstance(one, _Accepted) else one for one in found]
 
-    def _look(self, asked: Asked, together: set[bytes]) -> "Told | _Accepted":
+    def _names(self, asked: Sequence[Asked], accounts: list[Account | None]) -> list[list[bytes]]:
+        """Return what names the rows of each request that have no answer yet, each once."""
+        there = [one.rows for one, account in zip(asked, accounts, strict=True) if account and one.rows is not None]
+        if not there:
+            return [[]] * len(asked)
+        # All in one go: scikit-learn's checks of one row take longer than all else.
+        names, known = self.fitted._asked(np.vstack(there))
+        left = iter(names)
+        each = [
+            list(islice(left, len(one.rows))) if account and one.rows is not None else []
+            for one, account in zip(asked, accounts, strict=True)
+        ]
+        return [[one[i] for i in first_of(one, known)] for one in each]
+
+    def _look(
+        self, asked: Asked, account: Account | None, names: list[bytes], together: set[bytes]
+    ) -> "Told | _Accepted":
         """Return a problem, or a request that is accepted and charged to its account."""
-        account = self.accounts.of(asked.key)
         if account is None:
             return Told(401, "give the key of an analyst: Authorization: Bearer dperm_...")
         if asked.rows is None:
@@ -107,29 +122,26 @@ class Service:
         wait = self.shared.wait(account.place, account.rate, time.monotonic())
         if wait:
             return Told(429, f"this key may send {account.rate} requests a minute", wait=wait)
-        of, body = "", ""
+        retry, before = (), None
         if asked.retry is not None:
-            of, body = self.serving.salted(asked.retry.encode()), self.serving.salted(asked.body)
-            if (account.id, of) in self.accounts.retries:
-                before, counts = self.accounts.retries[account.id, of]
-                if before != body:
-                    return Told(409, "this idempotency key came with another body; take a new one for another request")
-                return _Accepted(asked, account, tuple(counts))
-        new = [key for key in self.fresh(asked.rows) if key not in together]
-        if account.remaining is not None and len(new) > account.remaining:
+            retry = self.serving.salted(asked.retry.encode()), self.serving.salted(asked.body)
+            before = account.retries.get(retry[0])
+            if before and before[0] != retry[1]:
+                return Told(409, "this idempotency key came with another body; take a new one for another request")
+        new = [name for name in names if name not in together]
+        if not before and account.remaining is not None and len(new) > account.remaining:
             return Told(
                 403, f"{len(new)} new rows, and {account.remaining} remain of this key's share; repeats are free"
             )
         if self.ledger is not None and len(new) + len(together) > self.ledger.remaining:
             left = self.ledger.remaining - len(together)
             return Told(403, f"{len(new)} new rows, and {left} remain of the budget; repeats are free")
-        self.accounts.use(account, len(new))
-        self.shared.rows(len(asked.rows), len(new))
-        counts = (len(new), len(asked.rows) - len(new), account.remaining)
-        if asked.retry is not None:
-            self.accounts.keep(account, of, body, list(counts))
         together.update(new)
-        return _Accepted(asked, account, counts)
+        if before:
+            # New are those alone whose answers were lost in a crash after their charge.
+            return _Accepted(asked, before[1])
+        self.shared.rows(len(asked.rows), len(new))
+        return _Accepted(asked, self.accounts.use(account, len(new), len(asked.rows), *retry))
 
     def _give(self, accepted: "list[_Accepted]") -> list[Told]:
         """Answer what was accepted; one that the estimator refuses is refused, and stays charged to its account."""
@@ -141,14 +153,9 @@ class Service:
             return [Told(403, "no new row is answered any more: what the answers so far need has outgrown its memory")]
         ends = np.cumsum([len(one.asked.rows) for one in accepted]).tolist()
         return [
-            Told(200, answers=answers[end - len(one.asked.rows) : end], counts=one.counts)
+            Told(200, answers=answers[end - len(one.asked.rows) : end], counts=one.cost)
             for one, end in zip(accepted, ends, strict=True)
         ]
-
-    def fresh(self, rows: np.ndarray) -> list[bytes]:
-        """Return what names the rows that have no answer yet, each once; needs the turn."""
-        asked, known = self.fitted._asked(rows)
-        return [asked[i] for i in first_of(asked, known)]
 
     def checked(self, rows: list[list[float]]) -> np.ndarray:
         """Return rows as an array, or raise ValueError."""
@@ -193,8 +200,7 @@ class Service:
 @dataclass(frozen=True)
 class _Accepted:
     asked: Asked
-    account: Account
-    counts: tuple
+    cost: Cost
 
 
 def _card(fitted: Any) -> PrivacyCard:

@@ -1,0 +1,99 @@
+"""Small models as files, and requests to the service without a network."""
+
+import asyncio
+import json
+import re
+
+import numpy as np
+
+import dperm
+from dperm.serve import app, files, pack
+from dperm.serve.service import Service
+
+CLASSES = ("no", "yes")
+FIXED = {"epsilon": 4.0, "clip": True}
+# One of each that is served, on the records below.
+SERVED = {
+    "AveragedPrediction": {"queries": 20, "classes": CLASSES},
+    "ExpPW": {"queries": 20, "classes": CLASSES},
+    "PINP": {"classes": CLASSES, "C": 0.01, "queries": 20, "epsilon": 500.0},
+    "RKHSGaussian": {"classes": CLASSES, "C": 0.01},
+    "SoftMajority": {"queries": 20, "classes": CLASSES},
+    "StableERM": {"queries": 20, "classes": CLASSES},
+    "StableSGD": {"queries": 20, "classes": CLASSES},
+}
+
+
+def records(n=600, *, seed=0):
+    """Rows of two features, and labels by the first."""
+    X = np.random.default_rng(seed).uniform(-0.7, 0.7, (n, 2))
+    return X, np.where(X[:, 0] > 0, "yes", "no")
+
+
+def estimator(name="SoftMajority", **given):
+    return getattr(dperm, name)(**{**FIXED, **SERVED[name], **given})
+
+
+def packed(path, name="SoftMajority", *, seed=0, **given):
+    """The path of a model file."""
+    file = path / f"{name}.dperm"
+    pack(estimator(name, **given), *records(seed=seed), file)
+    return file
+
+
+def service(file, ledger, **how):
+    return Service(files.load(file), ledger, **how)
+
+
+def key(served, name="alice", **how):
+    with served.serving.turn():
+        return served.accounts.add(name, **how)
+
+
+class Web:
+    """A service over HTTP, without a socket."""
+
+    def __init__(self, served, **how):
+        self._app = app.made(served, **how)
+
+    def __call__(self, path, body=None, *, key=None, method=None, **headers):
+        """Status, headers and body of one request; a body that is no bytes is sent as JSON."""
+        return asyncio.run(self._asked(path, body, key, method, headers))
+
+    def all(self, requests):
+        """The same of many at once: (path, body, key) each."""
+
+        async def together():
+            return await asyncio.gather(*(self._asked(*one, None, {}) for one in requests))
+
+        return asyncio.run(together())
+
+    async def _asked(self, path, body, key, method, headers):
+        content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        given |= {} if key is None else {"authorization": f"Bearer {key}"}
+        place, _, query = path.partition("?")
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "",
+            "method": method or ("GET" if body is None else "POST"), "path": place, "raw_path": place.encode(),
+            "query_string": query.encode(), "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
+            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        }  # fmt: skip
+        sent = []
+
+        async def receive():
+            return {"type": "http.request", "body": content or b"", "more_body": False}
+
+        async def send(message):
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return sent[0]["status"], found, b"".join(one.get("body", b"") for one in sent[1:])
+
+
+def counted(metrics, name, **labels):
+    """The number of a Prometheus line."""
+    words = ",".join(f'{key}="{value}"' for key, value in labels.items())
+    found = re.search(rf"^{re.escape(name + (f'{{{words}}}' if words else ''))} (\d+)$", metrics, re.MULTILINE)
+    return int(found[1]) if found else 0
