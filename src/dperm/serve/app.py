@@ -14,14 +14,14 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import FastAPI, Request, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from dperm.errors import CorruptFile, ReleaseError
-from dperm.serve import bodies
+from dperm.serve import bodies, page
 from dperm.serve.batches import Batches, Full
 from dperm.serve.service import MOST_ROWS, Asked, Service, Told
 
@@ -88,6 +88,11 @@ def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI
             "answers": answers, "answered": answered, "remaining": left,
             "yours": {"share": share, "used": used, "remaining": remaining},
         })  # fmt: skip
+
+    @app.get("/", response_class=HTMLResponse)
+    async def people() -> Response:
+        """Return the page for people."""
+        return HTMLResponse(page.HTML, headers=page.HEADERS)
 
     @app.get("/v1/statement")
     async def statement(format: str = "json") -> Response:
