@@ -104,7 +104,7 @@ def pack(estimator: Any, X: Any, y: Any, path: str | Path, *, encoder: PublicEnc
         )
     if encoder is not None and not (encoder.clip and hasattr(encoder, "columns_")):
         raise ValueError("encoder: pass a fitted PublicEncoder with clip=True, under which no record raises")
-    X = np.ascontiguousarray(trial_rows(X), dtype=np.float64)
+    X = np.ascontiguousarray(_rows_of(X), dtype=np.float64)
     y = np.asarray(y)
     y = y.astype(str) if y.dtype.kind == "O" else y
     columns = [f"x{i}" for i in range(X.shape[1])] if encoder is None else encoder.get_feature_names_out().tolist()
@@ -124,7 +124,7 @@ def pack(estimator: Any, X: Any, y: Any, path: str | Path, *, encoder: PublicEnc
     _write(Path(path), {_PUBLIC: json.dumps(public, indent=1, allow_nan=False).encode(), _PRIVATE: private})
 
 
-def trial_rows(X: Any) -> np.ndarray:
+def _rows_of(X: Any) -> np.ndarray:
     """Return rows as an array."""
     return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
 
