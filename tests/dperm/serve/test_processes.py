@@ -1,0 +1,102 @@
+"""A real server: its workers die, its watcher dies, signals come; what was answered stays answered."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import served
+
+from dperm import Client
+from dperm.cli import main
+
+
+def started(file, ledger, *more):
+    """A server as a shell without job control starts it in the background: with SIGINT ignored."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dperm.cli", "serve", file, "--budget-db", ledger, "--port", "0", *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    line = process.stdout.readline()
+    if " on http" not in line:
+        return process, process.communicate(timeout=60)[1]
+    return process, line.split(" on ")[1].strip()
+
+
+def workers(process):
+    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def gone(pids, seconds=20):
+    """Wait until no such process runs; a zombie does not."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        states = [Path(f"/proc/{pid}/stat") for pid in pids]
+        try:
+            if all(state.read_text().rsplit(") ", 1)[1][0] == "Z" for state in states if state.exists()):
+                return True
+        except FileNotFoundError:
+            continue
+        time.sleep(0.05)
+    return False
+
+
+def test_whoever_dies_what_was_answered_stays(tmp_path):
+    file, ledger = served.packed(tmp_path, "StableERM"), tmp_path / "ledger"
+    key = served.key(served.service(file, ledger), share=10)
+    process, url = started(file, ledger)
+    try:
+        client, rows = Client(url, key), [[0.1, 0.2], [-0.3, 0.1], [0.5, 0.5]]
+        first = client.predict_details(rows)
+        assert first["charged"] == 3
+        both = workers(process)
+        assert len(both) == 2
+        os.kill(both[0], signal.SIGKILL)
+        # Whichever worker is left, or begins anew, has them from the ledger.
+        again = [client.predict_details(rows) for _ in range(5)]
+        assert all(one == first | {"charged": 0, "repeated": 3} for one in again)
+        while both[0] in workers(process) or len(workers(process)) < 2:
+            time.sleep(0.05)
+        both = workers(process)
+        process.kill()
+        assert process.wait(10) == -signal.SIGKILL and gone(both)
+    finally:
+        process.kill()
+        process.communicate()
+    process, url = started(file, ledger, "--workers", "1")
+    try:
+        assert Client(url, key).predict_details(rows) == first | {"charged": 0, "repeated": 3}
+        assert Client(url, key).budget()["yours"] == {"share": 10, "used": 3, "remaining": 7}
+        one = workers(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0 and gone(one)
+    finally:
+        process.kill()
+        words = process.communicate()[1]
+    assert words == ""
+    # A ledger of other terms: no worker can begin, and the watcher says so once and ends.
+    other = served.packed(tmp_path, "StableERM", queries=7)
+    process, words = started(other, ledger)
+    assert process.returncode == 2 and "is the journal of other answers" in words and "Traceback" not in words
+
+
+def test_an_address_that_is_taken_and_a_file_that_is_none(tmp_path, capsys):
+    file = served.packed(tmp_path, "StableERM")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["serve", str(file), "--budget-db", str(tmp_path / "ledger"), "--port", port]) == 2
+    assert "cannot listen there" in capsys.readouterr().err
+    file.write_bytes(b"")
+    assert main(["serve", str(file), "--budget-db", str(tmp_path / "ledger")]) == 2
+    assert "is no model file of dperm" in capsys.readouterr().err
+    assert not (tmp_path / "ledger").exists()
+
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the server is for Linux")
