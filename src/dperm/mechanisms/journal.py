@@ -27,81 +27,55 @@ import json
 import os
 import re
 import secrets
-import threading
-import weakref
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dperm.errors import CorruptFile, InvalidBudget, ReleaseError
+from dperm.errors import CorruptFile, InvalidBudget
+from dperm.mechanisms.stores.base import Store, line, lines, lost
 
 _FORMAT = "dperm journal, version 2"
 _BEFORE = "dperm prediction ledger, version 1"
-# One for all: `json.dumps` makes an encoder each time.
-_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-# All that this process has open, and who holds or awaits a lock: (device, inode, thread).
-_OPEN: "weakref.WeakSet[Journal]" = weakref.WeakSet()
-_HELD: set[tuple[int, int, int]] = set()
-
-
-def _begin_in_child() -> None:
-    _HELD.clear()
-    for journal in list(_OPEN):
-        journal.close()
-
-
-os.register_at_fork(after_in_child=_begin_in_child)
-
-
-class Journal:
+class Journal(Store):
     """A journal as one process has it open; header: its first line, as `born` returns it."""
 
     def __init__(self, path: Path, header: bytes):
-        self.path, self._holds = path, None
-        _OPEN.add(self)
+        super().__init__(path)
+        self.path = path
         try:
             # Never makes a file, and writes at its end.
             self._file = io.FileIO(path, "r+", opener=lambda name, flags: os.open(name, flags | os.O_APPEND))
         except FileNotFoundError:
-            raise _lost(path) from None
+            raise lost(path) from None
         if self._file.read(len(header)) != header:
             self._file.close()
-            raise _lost(path)
+            raise lost(path)
         self._at, self._checksum, self._lines = len(header), zlib.crc32(header), 1
 
     def lock(self) -> None:
         """Wait until nobody else has the lock, and take it; the file must still have its name."""
         status = os.fstat(self._file.fileno())
-        holder = (status.st_dev, status.st_ino, threading.get_ident())
-        if holder in _HELD:
-            raise ReleaseError("a query was asked from inside the code that answers another query; ask again later")
-        # In this order: whatever interrupts here, `close` forgets what is held.
-        self._holds = holder
-        _HELD.add(holder)
+        self.hold(status.st_dev, status.st_ino)
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             mine = os.path.samestat(status, self.path.stat())
         except FileNotFoundError:
             mine = False
         if not mine:
-            raise _lost(self.path)
+            raise lost(self.path)
 
     def unlock(self) -> None:
         """Let others have it."""
-        if self._holds is None:
+        if self.holds is None:
             return
         try:
             if not self._file.closed:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
         finally:
-            self._release()
-
-    def _release(self) -> None:
-        _HELD.discard(self._holds)
-        self._holds = None
+            self.release()
 
     def news(self) -> list[list]:
         """Return the records that were written since one last looked, by others; needs the lock."""
@@ -110,21 +84,15 @@ class Journal:
             return []
         content = os.pread(self._file.fileno(), max(0, size - self._at), self._at)
         whole, records, checksum, number = content.rfind(b"\n") + 1, [], self._checksum, self._lines
-        for line in content[:whole].splitlines(keepends=True):
+        for found in content[:whole].splitlines(keepends=True):
             number += 1
-            text = line[: line.rfind(b" ")]
-            if line != _line(text, checksum):
-                raise self.damaged(f"line {number} is damaged")
-            try:
-                records.append(json.loads(text))
-            except ValueError:
-                raise self.damaged(f"line {number} is no record") from None
-            checksum = zlib.crc32(line, 0)
+            records.append(self.record(found, checksum, f"line {number}"))
+            checksum = zlib.crc32(found)
         if size < self._at:
             raise self.damaged("its end was cut off")
         rest = content[whole:]
         body = rest[:-1]
-        if body and body == _line(body[: body.rfind(b" ")], checksum)[:-1]:
+        if body and body == line(body[: body.rfind(b" ")], checksum)[:-1]:
             raise self.damaged(f"line {number + 1} is whole, but its line feed is damaged")
         if rest:
             os.ftruncate(self._file.fileno(), self._at + whole)
@@ -134,30 +102,20 @@ class Journal:
 
     def append(self, records: Iterable[Sequence]) -> None:
         """Write records to disk; needs the lock. After an OSError nobody knows what was written."""
-        lines, checksum = [], self._checksum
-        for record in records:
-            lines.append(_line(_encode(record).encode("ascii"), checksum))
-            checksum = zlib.crc32(lines[-1])
-        rest = memoryview(b"".join(lines))
+        written, checksum = lines(records, self._checksum)
+        rest = memoryview(b"".join(written))
         while rest:
             rest = rest[self._file.write(rest) :]
         os.fsync(self._file.fileno())
-        self._at, self._checksum = self._at + sum(map(len, lines)), checksum
-        self._lines += len(lines)
-
-    def damaged(self, what: str) -> CorruptFile:
-        """Return the error for a line that is not as it should be."""
-        return CorruptFile(f"{self.path}: {what}; what was spent is not known: take it as all")
+        self._at, self._checksum = self._at + sum(map(len, written)), checksum
+        self._lines += len(written)
 
     def close(self) -> None:
         """Have it open no more."""
         file = getattr(self, "_file", None)
         if file is not None:
             file.close()
-        self._release()
-
-    def __del__(self):
-        self.close()
+        self.release()
 
 
 def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
@@ -165,9 +123,8 @@ def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> by
     if path.is_dir():
         raise CorruptFile(f"state={str(path)!r} is a folder; name a file in it")
     if not path.exists():
-        salt = secrets.token_hex(16)
-        of = {} if bound is None else {"fitted": salted(salt, bound)}
-        _make(path, (json.dumps({"format": _FORMAT, "salt": salt, **of, **terms}, sort_keys=True) + "\n").encode())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make(path, lambda new: _write(new, header(terms, bound)))
     with path.open("rb") as file:
         first = file.readline()
     if not first:
@@ -175,8 +132,15 @@ def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> by
             f"{path} is empty, which no journal is: what was spent is not known: take it as all; for a new budget name "
             "a file that does not exist"
         )
-    _same(path, first, json.loads(json.dumps(dict(terms))), bound)
+    same(path, first, terms, bound)
     return first
+
+
+def header(terms: Mapping[str, Any], bound: bytes | None) -> bytes:
+    """Return the first line of a new journal."""
+    salt = secrets.token_hex(16)
+    of = {} if bound is None else {"fitted": salted(salt, bound)}
+    return (json.dumps({"format": _FORMAT, "salt": salt, **of, **terms}, sort_keys=True) + "\n").encode()
 
 
 def salted(salt: str, content: bytes) -> str:
@@ -184,14 +148,13 @@ def salted(salt: str, content: bytes) -> str:
     return hashlib.blake2b(content, key=bytes.fromhex(salt), digest_size=32).hexdigest()
 
 
-def _make(path: Path, header: bytes) -> None:
-    """Give a file with the first line its name, and see both onto disk; the file is its owner's alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def make(path: Path, write: Callable[[Path], None]) -> None:
+    """Give a file that `write` fills its name, and see both onto disk; it is its owner's alone."""
     new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     try:
-        with open(new, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(header)
-            file.flush()
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        write(new)
+        with new.open("rb") as file:
             os.fsync(file.fileno())
         # Unlike a renaming it never replaces a journal that someone else made meanwhile.
         with contextlib.suppress(FileExistsError):
@@ -205,19 +168,13 @@ def _make(path: Path, header: bytes) -> None:
         os.close(folder)
 
 
-def _line(text: bytes, before: int) -> bytes:
-    return b"%s %08x\n" % (text, zlib.crc32(text, before))
+def _write(new: Path, content: bytes) -> None:
+    new.write_bytes(content)
 
 
-def _lost(path: Path) -> ReleaseError:
-    return ReleaseError(
-        f"{path} was deleted or replaced while it was spent from: others may answer on the same budget; nothing more "
-        "is answered here"
-    )
-
-
-def _same(path: Path, first: bytes, wanted: dict, bound: bytes | None) -> None:
+def same(where: Path | str, first: bytes, terms: Mapping[str, Any], bound: bytes | None) -> None:
     """Refuse the first line of what is no journal, or one of other answers."""
+    wanted = json.loads(json.dumps(dict(terms)))
     try:
         found = json.loads(first)
         known = found.get("format")
@@ -225,25 +182,25 @@ def _same(path: Path, first: bytes, wanted: dict, bound: bytes | None) -> None:
         found, known = {}, None
     if known == _BEFORE:
         raise CorruptFile(
-            f"{path} is the journal of an earlier dperm ({_BEFORE!r}): what it says was spent counts; name a new file "
+            f"{where} is the journal of an earlier dperm ({_BEFORE!r}): what it says was spent counts; name a new file "
             "and give it what is left of epsilon"
         )
     if known != _FORMAT or not first.endswith(b"\n"):
-        raise CorruptFile(f"{path} is no journal of answers; name another file, or a new one")
+        raise CorruptFile(f"{where} is no journal of answers; name another file, or a new one")
     salt, fitted = found.get("salt"), found.get("fitted")
     if not (isinstance(salt, str) and re.fullmatch("[0-9a-f]{32}", salt)):
-        raise CorruptFile(f"{path}: line 1 is damaged: it has no salt; what was spent is not known: take it as all")
+        raise CorruptFile(f"{where}: line 1 is damaged: it has no salt; what was spent is not known: take it as all")
     named = (found.keys() | wanted.keys()) - {"format", "salt", "fitted"}
     other = {key for key in named if found.get(key) != wanted.get(key)}
     if other:
         shown = ", ".join(f"{key}={found.get(key)} there and {wanted.get(key)} here" for key in sorted(other))
         raise InvalidBudget(
-            f"{path} is the journal of other answers: {shown}; ask for the same again, or name a new file and give it "
+            f"{where} is the journal of other answers: {shown}; ask for the same again, or name a new file and give it "
             "what is left of epsilon"
         )
     if fitted != (None if bound is None else salted(salt, bound)):
         raise InvalidBudget(
-            f"{path} is the journal of another fit: of other records or parameters, or solved by another machine to "
+            f"{where} is the journal of another fit: of other records or parameters, or solved by another machine to "
             "other last digits; answers of both would tell the two apart: fit the same again, or name a new file and "
             "give it what is left of epsilon"
         )

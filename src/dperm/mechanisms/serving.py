@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import DpermError, ReleaseError
-from dperm.mechanisms.journal import Journal, born, salted
+from dperm.mechanisms.journal import salted
+from dperm.mechanisms.stores.choice import born, opened, place
 
 
 class Listener(ABC):
@@ -69,7 +70,7 @@ class Serving:
     ):
         self.path, self._header, self._salt = None, b"", os.urandom(16).hex()
         if path is not None:
-            self.path = Path(path).resolve()
+            self.path = place(path)
             self._header = born(self.path, terms or {}, bound)
             self._salt = self._header.split(b'"salt": "')[1][:32].decode()
         self.closed, self._listeners, self._owner = False, [], os.getpid()
@@ -202,7 +203,7 @@ class Serving:
             self._stale = False
             return
         if self._stale:
-            self._journal = Journal(self.path, self._header)
+            self._journal = opened(self.path, self._header)
         self._journal.lock()
         # What is not taken in to the end is taken in from the beginning at the next turn.
         anew, self._stale = self._stale, True

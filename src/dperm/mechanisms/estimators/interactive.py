@@ -105,9 +105,10 @@ class PINP(KernelEstimator):
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.05
         In [1e-12, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
-    state : path-like, optional
+    state : path-like or URL, optional
         A journal of the run, which outlives this object: a fit on the same records goes on with it, another is refused.
         It is as private as the records. Noise is fresh then, whatever the seed.
+        A file, or a database: `sqlite:///path`, `postgresql://host/database` (`dperm.mechanisms.stores`).
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 

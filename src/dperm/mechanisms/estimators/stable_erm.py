@@ -56,9 +56,10 @@ class StableERM(StablePredictor):
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.01
         In [1e-12, 1]: the solver's public target, as a share of how far one record moves w; the noise covers it.
-    state : path-like, optional
+    state : path-like or URL, optional
         A journal of what was answered: it outlives this object, and copies and processes share it, which are refused
         else. Its noise is fresh whatever the seed. Deleting it gives a new budget, which no statement covers.
+        A file, or a database: `sqlite:///path`, `postgresql://host/database` (`dperm.mechanisms.stores`).
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. Seeded answers are for science only.
 

@@ -50,9 +50,10 @@ class StableSGD(StablePredictor):
         declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
-    state : path-like, optional
+    state : path-like or URL, optional
         A journal of what was answered: it outlives this object, and copies and processes share it, which are refused
         else. Its noise is fresh whatever the seed. Deleting it gives a new budget, which no statement covers.
+        A file, or a database: `sqlite:///path`, `postgresql://host/database` (`dperm.mechanisms.stores`).
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. Seeded answers are for science only.
 

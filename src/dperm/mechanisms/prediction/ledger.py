@@ -44,8 +44,8 @@ class Count(Listener):
         How many; 0 or above.
     terms : dict
         What an answer is; a journal of other terms is refused.
-    path : path-like, optional
-        The journal. Without one, nothing outlives the object, and it cannot be copied.
+    path : path-like or URL, optional
+        The journal (`dperm.mechanisms.stores`). Without one, nothing outlives the object, and it cannot be copied.
     reserve : int, optional
         Answers written off at once; by default half a per cent, 1 at least. `charge` is quick within a block.
 
@@ -258,7 +258,7 @@ class AdaptiveLedger(Listener):
     delta : float
         0, or in [1e-300, 1).
     neighbours : {"replace", "add_remove"}
-    path : path-like, optional
+    path : path-like or URL, optional
         The journal; every charge is written.
 
     Attributes

@@ -22,6 +22,7 @@ from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, Spen
 from dperm.mechanisms.session import callers, workers
 from dperm.mechanisms.session.books import OWN, Books
 from dperm.mechanisms.session.statement import SessionStatement, stated
+from dperm.mechanisms.stores.choice import place
 
 # By which a process that this one starts learns that a session is open.
 _VARIABLE = "DPERM_SESSION"
@@ -54,9 +55,10 @@ class PrivacySession:
         The relation of the promise; every fit must have it.
     accountant : {"basic", "renyi"}, default="basic"
         How costs add up. "renyi" allows more of many small fits, and needs delta > 0.
-    ledger : path-like, optional
-        A journal: then several processes, and later sessions, share the budget, and a crash forgets no charge. One file
-        for each data set. Without it the budget ends with the session, and other processes are refused.
+    ledger : path-like or URL, optional
+        A journal, in a file or a database (`dperm.mechanisms.stores`): then several processes, and later sessions,
+        share the budget, and a crash forgets no charge. One for each data set. Without it the budget ends with the
+        session, and other processes are refused.
     rows_per_person : int, default=1
         Most rows that one person has, a promise of yours; the statement then speaks of persons too.
 
@@ -106,7 +108,7 @@ class PrivacySession:
         ):
             raise ValueError(f"rows_per_person={rows_per_person!r} must be a whole number, at least 1")
         self.neighbours, self.accountant, self.rows_per_person = neighbours, accountant, int(rows_per_person)
-        self.ledger = None if ledger is None else Path(ledger).resolve()
+        self.ledger = None if ledger is None else place(ledger)
         self._books = Books(self._terms(), self.ledger)
 
     def _terms(self) -> dict[str, Any]:
