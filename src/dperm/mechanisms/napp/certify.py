@@ -191,6 +191,8 @@ def _without_stragglers(problem, theta) -> tuple[np.ndarray, np.ndarray]:
     residual = problem.residual(theta)
     bare = np.where(np.abs(theta) < _NEARLY_ZERO, 0.0, theta)
     bare = np.clip(bare, *problem.box)
+    if np.array_equal(bare, theta):
+        return theta, residual
     # Those that belong elsewhere have a residual at 0, and stay where they were.
     trial = np.where(problem.residual(bare) == 0, bare, theta)
     there = problem.residual(trial)
@@ -216,7 +218,9 @@ def _newton(problem, theta, residual) -> np.ndarray:
     free &= ~steep
     # By rows: an index would leave columns apart in memory, and the product takes six times as long.
     X = problem.X if free.all() else problem.X.compress(free, axis=1)
-    hessian = X.T @ (second[:, None] * X) + np.diag(own[free])
+    # Losses are convex: a sum of squares, of which BLAS computes one half.
+    rooted = np.sqrt(second)[:, None] * X
+    hessian = rooted.T @ rooted + np.diag(own[free])
     step[free] = np.linalg.solve(hessian, -residual[free])
     return step
 
