@@ -149,7 +149,14 @@ def beyond():
     return _run("beyond", **settings)
 
 
+@functools.cache
+def service():
+    """Rows of dwork2018-service by the experiment itself, which starts four servers."""
+    return rows_of("service")
+
+
 OF_FIGURE = {
+    "dwork2018-service": service,
     "dwork2018-averaging": averaging,
     "dwork2018-beyond": beyond,
     "dwork2018-softmajority": softmajority,
