@@ -27,15 +27,16 @@ def declare(commands: Any) -> None:
     revoke.add_argument("name", help="whose key it is")
     revoke.set_defaults(run=_revoke)
     for verb in (add, shown, revoke):
-        verb.add_argument("--budget-db", required=True, metavar="LEDGER", help="the ledger, a path or a URL")
+        verb.add_argument("--budget-db", required=True, metavar="LEDGER", help="the ledger, in SQLite, or a URL")
         verb.add_argument("--model", required=True, type=Path, help="the model file that the ledger belongs to")
 
 
 def _accounts(given: argparse.Namespace) -> Any:
+    from dperm.mechanisms.stores import choice
     from dperm.serve import files, service
     from dperm.serve.accounts import Accounts
 
-    fitted = files.load(given.model).fitted(given.budget_db)
+    fitted = files.load(given.model).fitted(choice.database(given.budget_db))
     return Accounts(service.turns(fitted))
 
 

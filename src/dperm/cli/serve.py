@@ -33,7 +33,10 @@ def declare(commands: Any) -> None:
     )
     serve.add_argument("model", type=Path, help="a model file, made by dperm pack")
     serve.add_argument(
-        "--budget-db", required=True, metavar="LEDGER", help="the ledger, a path or a URL: made if there is none"
+        "--budget-db",
+        required=True,
+        metavar="LEDGER",
+        help="the ledger, a file of SQLite or a URL (postgresql://host/database): made if there is none",
     )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     serve.add_argument("--port", type=int, default=8080, help="default 8080; 0: one that is free")
@@ -43,6 +46,7 @@ def declare(commands: Any) -> None:
 
 def _serve(given: argparse.Namespace) -> int:
     _needed(["fastapi", "uvicorn", "pydantic"])
+    from dperm.mechanisms.stores import choice
     from dperm.serve import files, processes
 
     if not 1 <= given.workers <= 64:
@@ -50,7 +54,7 @@ def _serve(given: argparse.Namespace) -> int:
     # What is wrong with the file is said before anything is started.
     files.load(given.model)
     return processes.serve(
-        given.model, given.budget_db, given.host, given.port, given.workers,
+        given.model, str(choice.database(given.budget_db)), given.host, given.port, given.workers,
         lambda address: print(f"dperm: serving {given.model} on {address}", flush=True),
     )  # fmt: skip
 

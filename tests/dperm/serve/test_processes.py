@@ -49,7 +49,7 @@ def gone(pids, seconds=20):
 
 
 def test_whoever_dies_what_was_answered_stays(tmp_path):
-    file, ledger = served.packed(tmp_path, "StableERM"), tmp_path / "ledger"
+    file, ledger = served.packed(tmp_path, "StableERM"), f"sqlite:///{tmp_path / 'ledger'}"
     key = served.key(served.service(file, ledger), share=10)
     process, url = started(file, ledger)
     try:

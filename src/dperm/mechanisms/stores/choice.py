@@ -42,6 +42,11 @@ def place(state: Any) -> Path | str:
     return postgres.checked(url) + witness
 
 
+def database(words: str) -> Path | str:
+    """Return the ledger that a service's words name: a URL, or the path of one in SQLite."""
+    return place(words if _URL.match(words) else f"{_SQLITE}{words}")
+
+
 def born(where: Path | str, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
     """Return the first line; of a store that exists it must have these terms and be bound to the same fit."""
     return journal.born(where, terms, bound) if isinstance(where, Path) else _database(where).born(where, terms, bound)

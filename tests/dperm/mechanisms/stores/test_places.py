@@ -35,7 +35,7 @@ def test_a_url_is_never_taken_for_the_name_of_a_file(scheme, rest):
 
 def test_what_is_no_ledger_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert choice.place("sqlite:///here") == f"sqlite:///{tmp_path / 'here'}"
+    assert choice.place("sqlite:///here") == choice.database("here") == f"sqlite:///{tmp_path / 'here'}"
     for wrong, words in [
         (Path("sqlite:///x"), "is a path, which folds the slashes"),
         ("sqlite://x", "a ledger in SQLite is sqlite:/// and the path"),
