@@ -65,10 +65,18 @@ class Law:
 
     def edges(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of -b below which theta < t, and up to which theta <= t, for each point t of the set."""
-        middle = self.slope(points)
-        left = np.where(points > 0, middle + self.l1, middle - self.l1)
-        right = np.where(points < 0, middle - self.l1, middle + self.l1)
-        return np.where(points <= self.low, -math.inf, left), np.where(points >= self.high, math.inf, right)
+        left = right = self.slope(points)
+        # What is not there is not asked for: a bisection asks thousands of times, most often of a single point.
+        if self.l1:
+            left, right = (
+                np.where(points > 0, left + self.l1, left - self.l1),
+                np.where(points < 0, right - self.l1, right + self.l1),
+            )
+        if self.low > -math.inf:
+            left = np.where(points <= self.low, -math.inf, left)
+        if self.high < math.inf:
+            right = np.where(points >= self.high, math.inf, right)
+        return left, right
 
     def masses(self, points: np.ndarray) -> np.ndarray:
         """Return the probabilities of (tail, {t_0}, (t_0, t_1), {t_1}, ..., tail), shape (2 points + 1,)."""
@@ -99,8 +107,12 @@ class Law:
             middle = 0.5 * (low + high)
             below, above = self.edges(middle)
             # theta < middle iff -b < below; theta > middle iff -b > above.
+            before = low, high
             high = np.where(-tilts <= above, middle, high)
             low = np.where(-tilts >= below, middle, low)
+            # No halving changes what this one did not.
+            if np.array_equal(before, (low, high)):
+                break
         return 0.5 * (low + high)
 
 
