@@ -32,6 +32,7 @@ def main() -> None:
         napp,
         newton,
         samp_agg,
+        service,
         sparse,
         subsets,
         tddl,
@@ -51,6 +52,7 @@ def main() -> None:
     answers.report()
     descents.report()
     ledger.report()
+    service.report()
     audit.report(full=arguments.full)
     first_use.report()
     workflow.report()
