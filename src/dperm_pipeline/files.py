@@ -140,7 +140,9 @@ def _claim_of(path: Path) -> Path:
 
 
 def _check_claim(path: Path) -> None:
-    if _absolute(path) not in _claims:
+    # A job whose output is a folder has claimed all that is in it.
+    path = next((one for one in (path, *path.parents) if _absolute(one) in _claims), None)
+    if path is None:
         return
     try:
         found = _claim_of(path).read_text()

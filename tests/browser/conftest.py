@@ -40,14 +40,18 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+def pages_of(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(folder.glob("*.html"))}
+
+
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, worker_id) -> SimpleNamespace:
-    """The page under test, and the folder of the run that it shows."""
+    """The pages under test by name, and the folder of the run that they show."""
     named = os.environ.get("DPERM_REPORT")
     if named:
         page = Path(named).resolve()
         folder = Path(os.environ.get("DPERM_RESULTS", page.parents[1])).resolve()
-        return SimpleNamespace(page=page, folder=folder, made_up=False)
+        return SimpleNamespace(pages=pages_of(page.parent), report=page.parent, folder=folder, made_up=False)
     # One run for all workers, built by whoever comes first.
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "made-up-report"
@@ -59,10 +63,12 @@ def run(tmp_path_factory, worker_id) -> SimpleNamespace:
             import made_up
 
             made_up.build(folder)
-    return SimpleNamespace(page=page, folder=folder, made_up=True)
+    return SimpleNamespace(pages=pages_of(page.parent), report=page.parent, folder=folder, made_up=True)
 
 
-def opened(chromium, run, faults, *, width=1280, scheme="light", hash="", javascript=True, height=900) -> Page:
+def opened(
+    chromium, run, faults, *, at="index", width=1280, scheme="light", hash="", javascript=True, height=900
+) -> Page:
     """Open the report offline and wait until it is complete; note what no page of ours may do."""
     context = chromium.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, java_script_enabled=javascript,
@@ -74,7 +80,7 @@ def opened(chromium, run, faults, *, width=1280, scheme="light", hash="", javasc
     page.on("pageerror", lambda error: faults.append(f"uncaught: {error}"))
     page.on("request", lambda sent: None if sent.url.startswith(OWN) else faults.append(f"asked {sent.url}"))
     page.on("dialog", lambda dialog: (faults.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
-    page.goto(run.page.as_uri() + hash)
+    page.goto(run.pages[at].as_uri() + hash)
     if javascript:
         complete(page)
     return page
@@ -108,16 +114,27 @@ def _desk(chromium, run):
 
 
 @pytest.fixture
-def desk(_desk):
-    """The report on a desktop screen, one for all tests that put up with it: opening it takes seconds.
+def desk(_desk, run):
+    """A function that gives a page of the report on a desktop screen, one for all tests that put up with it.
 
-    Before each test: no search, filter or order, nothing open, the top of the page. After it: as with `visit`.
+    It begins with no search, filter or order, nothing open, at the top of the page. After the test: as with `visit`.
     """
     page, faults = _desk
     faults.clear()
     page.emulate_media(media="screen", color_scheme="light")
-    page.evaluate(
-        """() => {
+
+    def at(name: str) -> Page:
+        if page.url.partition("#")[0] != run.pages[name].as_uri():
+            page.goto(run.pages[name].as_uri())
+            complete(page)
+        page.evaluate(CLEARED)
+        return page
+
+    yield at
+    assert faults == []
+
+
+CLEARED = """() => {
           const set = (control, value) => {
             if (control.value === value) return;
             control.value = value;
@@ -134,9 +151,6 @@ def desk(_desk):
           document.activeElement?.blur();
           scrollTo(0, 0);
         }"""
-    )
-    yield page
-    assert faults == []
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ ATTACKED = (
 
 def build(folder: Path) -> None:
     """Write the made-up run and its page, as Snakemake would."""
-    report.build(folder / "report/index.html", **write(folder), errata=ROOT / "docs/errata.md")
+    report.build(folder / "report", **write(folder), errata=ROOT / "docs/errata.md")
 
 
 def write(folder: Path) -> dict[str, Any]:
@@ -90,6 +90,7 @@ def write(folder: Path) -> dict[str, Any]:
         "config": config,
         "provenance": provenance.collect(seed=2012, data=[], benchmarks=folder, root=ROOT),
         "unavailable": UNAVAILABLE,
+        "origins": {"kifer2012-output": "kifer2012-output"},
     }
 
 

@@ -48,6 +48,11 @@ def rows(page: Path, table: str) -> list[dict]:
     return [row for row in parser.rows if row["cells"]]
 
 
+def every(folder: Path, table: str) -> list[dict]:
+    """Return the rows of the tables with this id on all pages of a folder."""
+    return [row for page in sorted(folder.glob("*.html")) for row in rows(page, table)]
+
+
 def number(cell: dict) -> float:
     """Return what a cell says its exact value is; NaN where there is none."""
     text = cell["data-order"]

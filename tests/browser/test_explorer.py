@@ -49,7 +49,7 @@ def chosen(desk, run):
     rows = tables.read(path)
     rows = rows[(rows["metric"] == "test_loss") & rows["chosen"] & (rows["status"] == "ok")]
     dataset = "breast-cancer" if "breast-cancer" in set(rows["dataset"]) else sorted(rows["dataset"])[0]
-    page = desk
+    page = desk("choose")
     # Menus from the first to the last: each offers what those before it leave.
     pick(page, "dataset", dataset)
     pick(page, "neighbours", "add")
@@ -113,6 +113,8 @@ def test_another_budget_gives_other_numbers(chosen):
     change(page, "epsilon", lambda menu: menu.select_option(label=other))
     assert listed(page) != first and page.locator("#explorer-chart svg").inner_html() != found
     expect(page.locator("#explorer-caption")).to_contain_text(f"ε = {other}")
+    # The address says what is chosen, and leads to it again.
+    expect(page).to_have_url(re.compile(rf"#explorer\?.*epsilon={re.escape(other)}(&|$)"))
     assert page.locator("#explorer-lines svg").count() == 1
     assert page.evaluate("typeof vegaEmbed") == "function"
 
@@ -120,7 +122,7 @@ def test_another_budget_gives_other_numbers(chosen):
 @pytest.mark.slow
 def test_every_choice_can_be_shown(visit):
     """Each data set, in both colour schemes: a table with numbers, a chart, and no error."""
-    page = visit(scheme="dark")
+    page = visit(at="choose", scheme="dark")
     for value in page.locator("#explorer-dataset option").evaluate_all("all => all.map(option => option.value)"):
         if page.locator("#explorer-dataset").input_value() != value:
             change(page, "dataset", lambda menu, value=value: menu.select_option(value))

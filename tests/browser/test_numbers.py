@@ -40,7 +40,7 @@ def test_every_verdict_stands_on_the_page_with_its_numbers(run, judged):
     names = {"id": "data-claim", **{name: f"data-{name}" for name in key[1:]}}
     # The page has an order of its own.
     shown = sorted(
-        plain.rows(run.page, "claims-table"), key=lambda row: [row["attributes"][names[name]] for name in key]
+        plain.every(run.report, "claims-table"), key=lambda row: [row["attributes"][names[name]] for name in key]
     )
     judged = judged.sort_values(key)
     found = [[row["attributes"][names[name]] for name in key] for row in shown]
@@ -59,7 +59,7 @@ def test_what_people_read_is_the_number_that_is_sorted_by(run):
     """A cell's text rounds its own data-order: three digits of it at least."""
     read = 0
     for table, heading in (("claims-table", "measured"), ("guarantees", "claimed ε")):
-        for row in plain.rows(run.page, table):
+        for row in plain.every(run.report, table):
             cell = row["cells"][heading]
             value = plain.number(cell)
             text = cell["text"].replace("−", "-").replace(",", "")
@@ -73,7 +73,7 @@ def test_what_people_read_is_the_number_that_is_sorted_by(run):
 
 
 def test_every_guarantee_stands_on_the_page_with_its_numbers(run, ledger):
-    shown = plain.rows(run.page, "guarantees")
+    shown = plain.every(run.report, "guarantees")
     assert len(shown) == len(ledger)
     keys = ["paper", "mechanism", "variant", "calibration", "neighbours", "guarantee", "verdict"]
     found = pd.DataFrame([{key: row["attributes"][f"data-{key}"] for key in keys} for row in shown])
@@ -90,7 +90,7 @@ def test_every_guarantee_stands_on_the_page_with_its_numbers(run, ledger):
 
 def test_mutants(run):
     stored = tables.read_records(run.folder / "mutants.parquet")
-    shown = plain.rows(run.page, "broken")
+    shown = plain.every(run.report, "broken")
     bounds = exact(shown, "mutant spends at least")
     verdicts = {row["attributes"]["data-name"]: row["attributes"]["data-verdict"] for row in shown}
     found = {name: (verdict, bound) for (name, verdict), bound in zip(verdicts.items(), bounds, strict=True)}
@@ -98,7 +98,7 @@ def test_mutants(run):
 
 
 def test_answers(run, answered):
-    shown = plain.rows(run.page, "answers-table")
+    shown = plain.every(run.report, "answers-table")
     given = {row["attributes"]["data-claim"]: row["attributes"]["data-verdict"] for row in shown}
     assert given == dict(zip(answered["claim"], answered["kind"], strict=True))
     lows = dict(zip(answered["claim"], answered["low"], strict=True))
@@ -107,7 +107,8 @@ def test_answers(run, answered):
 
 @pytest.mark.slow
 def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, answered, ledger):
-    overview = " ".join(desk.locator("#overview").inner_text().split())
+    overview = " ".join(desk("claims").locator("main").inner_text().split())
+    overview += " " + " ".join(desk("ledger").locator("ul.counts").inner_text().split())
     for verdicts, given in ((answers.ANSWERS, answered["kind"]), (ledgers.PRIVACY, ledger["verdict"])):
         for verdict in verdicts:
             assert re.search(rf"\b{(given == verdict).sum()} ?[✓◐◇✗~–]? ?{verdict}", overview), (verdict, overview)
@@ -116,7 +117,7 @@ def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, answered, ledger)
 @pytest.mark.slow
 def test_counts_of_each_paper(run, desk, answered, ledger):
     for paper in answered["paper"].unique():
-        row = desk.locator(f"tr[data-paper='{paper}']").first
+        row = desk("index").locator(f"tr[data-paper='{paper}']").first
         for heading, frame, column in (
             ("claims", answered, "kind"),
             ("headline claims", answered[answered["headline"]], "kind"),

@@ -133,12 +133,12 @@ def test_whatever_is_broken_is_deleted_named_and_made_again(finished):
         # Another job's attacks, met by the ledger; rows, met by figures.
         ({audits[0]: ("foreign", audits[1]), ROWS: ("flipped", None)}, ["results/tiny/privacy.parquet", FIGURE]),
         # Verdicts, met by the report.
-        ({CLAIMS: ("garbage", None)}, ["results/tiny/report/index.html"]),
+        ({CLAIMS: ("garbage", None)}, ["results/tiny/report"]),
     ]
     for broken, taken in rounds:
         times = {path: path.stat().st_mtime_ns for path in cells}
         for path in taken:
-            (folder / path).unlink()
+            shutil.rmtree(folder / path) if (folder / path).is_dir() else (folder / path).unlink()
         for path, (how, other) in broken.items():
             damage(folder / path, how, other)
         said = finished.run(check=False)

@@ -55,7 +55,7 @@ def test_a_run_with_solvers_that_fail_ends_well_and_says_what_is_missing(finishe
     assert not set(judged["verdict"]) & {"reproduced", "not reproduced"}
     assert where in " ".join(judged["reason"])
     # The table of files of the report counts them.
-    page = (folder / "results/tiny/report/index.html").read_text(encoding="utf-8")
+    page = (folder / "results/tiny/report/provenance.html").read_text(encoding="utf-8")
     lost = int((tables.read(folder / "results/tiny/kifer2012-output/rows.parquet")["status"] == "failed").sum())
     assert re.search(rf'data-file="kifer2012-output/rows.parquet".*?data-name="failed"[^>]*>{lost}<', page, re.DOTALL)
     closing = [sys.executable, "-m", "dperm_pipeline.report", "--config", "scale=tiny"]

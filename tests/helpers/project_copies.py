@@ -23,7 +23,16 @@ ROOT = Path(__file__).parents[2]
 KEPT = importlib.import_module("dperm_pipeline.plan.code_digest").KEPT, assets.KEPT
 FILES = ("CITATION.cff", "Makefile", "Snakefile", "pyproject.toml", "requirements.lock")
 EXPERIMENT = "kifer2012-output"
-PARTS = (*FILES, "docs/errata.md", "resources/claims", "config", "profiles", "workflow", "src")
+PARTS = (
+    *FILES,
+    "docs/errata.md",
+    "docs/assets/libraries.jsonl",
+    "resources/claims",
+    "config",
+    "profiles",
+    "workflow",
+    "src",
+)
 
 
 class Project:

@@ -61,7 +61,7 @@ def test_the_report_opens_from_a_folder_of_any_name(finished, tmp_path):
     shutil.copytree(finished.folder / "results/tiny", place)
     done = subprocess.run(
         [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}",
-         "--virtual-time-budget=5000", "--dump-dom", (place / "report/index.html").as_uri()],
+         "--virtual-time-budget=5000", "--dump-dom", (place / "report/claims.html").as_uri()],
         capture_output=True, text=True, encoding="utf-8", check=True, timeout=120,
     )  # fmt: skip
     # Written by scripts once they run: the tables become DataTables.

@@ -87,7 +87,7 @@ def test_a_workflow_runs_and_computes_what_the_library_does(end, tmp_path):
     cells = same.tables(results / "kifer2012-output/cells")
     assert len(cells) == 6
     assert list(same.differences(cells, same.tables(out / "kifer2012-output/cells"))) == []
-    page = (results / "report/index.html").read_text(encoding="utf-8")
+    page = (results / "report/provenance.html").read_text(encoding="utf-8")
     for package in ("numpy", "pandas", "snakemake"):
         assert versions(environments.python(name))[package] in page
     assert (results / "figures/kifer2012-output.svg").stat().st_size > 1000

@@ -27,7 +27,12 @@ class Workflow:
     def __init__(self, folder: Path):
         self.folder = folder
         parts = ("Snakefile", "CITATION.cff", "config", "workflow", "src/dperm_pipeline/report", "resources/claims")
-        for part in (*parts, "docs/errata.md", "src/dperm_papers/frontier/linear/elsewhere.jsonl"):
+        for part in (
+            *parts,
+            "docs/errata.md",
+            "docs/assets/libraries.jsonl",
+            "src/dperm_papers/frontier/linear/elsewhere.jsonl",
+        ):
             source, target = ROOT / part, folder / part
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():

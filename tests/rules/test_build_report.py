@@ -1,4 +1,4 @@
-"""build_report: one page with the verdicts, the figure, the table and where they come from."""
+"""build_report: pages with the verdicts, the figure, the table and where they come from."""
 
 import hashlib
 import html
@@ -15,7 +15,7 @@ from dperm_pipeline.claims import catalogue as catalogue_of
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path("results/tiny")
-ROWS, OUT = RESULTS / "kifer2012-output/rows.parquet", RESULTS / "report/index.html"
+ROWS, OUT = RESULTS / "kifer2012-output/rows.parquet", RESULTS / "report"
 PRIVACY, MUTANTS, LEDGER = (
     RESULTS / name for name in ("privacy.parquet", "mutants.parquet", "tables/privacy-ledger.md")
 )
@@ -68,9 +68,10 @@ def build_report(run_script, parts):
                 "claims": RESULTS / "claims.parquet", "config": RESULTS / "config.yaml", "rows": [ROWS],
                 "privacy": PRIVACY, "mutants": MUTANTS, "figures": [SVG], "tables": [MD, LEDGER],
                 "page": ["index.html", "page.css"], "data": [DATA], "elsewhere": [],
+                "audited": [],
                 "errata": ROOT / "docs/errata.md", "citation": ROOT / "CITATION.cff",
             },
-            output={"html": OUT},
+            output={"folder": OUT},
             params={
                 "skipped": SKIPPED,
                 "origins": {"kifer2012-output": "kifer2012-output"},
@@ -86,7 +87,7 @@ def build_report(run_script, parts):
 
 def test_the_page_shows_it_all(build_report, run_script):
     build_report(run_script)
-    page = OUT.read_text(encoding="utf-8")
+    page = "".join(path.read_text(encoding="utf-8") for path in sorted(OUT.glob("*.html")))
     words = " ".join(html.unescape(page).split())
     verdicts = claims.read(RESULTS / "claims.parquet")
     for shown in (*verdicts["id"], *verdicts["statement"], *verdicts["verdict"], *verdicts["reason"].dropna()):

@@ -13,7 +13,7 @@ from dperm_pipeline import figures
 
 ALONE = {
     ("judge_claims", "results/tiny/claims.parquet"), ("collect_privacy_ledger", "results/tiny/privacy.parquet"),
-    ("collect_privacy_ledger", "results/tiny/mutants.parquet"), ("build_report", "results/tiny/report/index.html"),
+    ("collect_privacy_ledger", "results/tiny/mutants.parquet"), ("build_report", "results/tiny/report"),
 }  # fmt: skip
 DRAWN = [
     (kind, name, suffix)

@@ -38,7 +38,7 @@ TARGETS = {
     "collect_privacy_ledger": ("results/tiny/privacy.parquet", {*BEFORE_ROWS, "collect_rows", "run_audit"}),
     "write_config": ("results/tiny/config.yaml", set()),
     "build_report": (
-        "results/tiny/report/index.html",
+        "results/tiny/report",
         {
             *BEFORE_ROWS,
             "collect_rows",

@@ -217,4 +217,4 @@ def test_the_page_escapes_all_but_its_own_script():
         for found in re.findall(r"\{\{[^}]*\|\s*safe\s*\}\}|\{%\s*autoescape[^%]*%\}", path.read_text(encoding="utf-8"))
     ]
     # The checksums of its own scripts, and one of them.
-    assert marked == ["index.html: {{ checksums | safe }}", "index.html: {{ head | safe }}"]
+    assert marked == ["frame.html: {{ checksums | safe }}", "frame.html: {{ head | safe }}"]

@@ -183,7 +183,7 @@ def test_prepared_data(finished, declared, loaded, name):
 
 def others():
     """Rule -> (roots of its digest, packages of its digest, what it needs besides, modules that do not count)."""
-    experiment, page = "kifer2012-output", f"{RESULTS}/report/index.html"
+    experiment, page = "kifer2012-output", f"{RESULTS}/report"
     drawn = {"svg": f"{RESULTS}/figures/{experiment}.svg", "png": f"{RESULTS}/figures/{experiment}.png"}
     made = {"csv": f"{RESULTS}/tables/{experiment}.csv", "md": f"{RESULTS}/tables/{experiment}.md"}
     claims, config = {"claims": f"{RESULTS}/claims.parquet"}, {"config": f"{RESULTS}/config.yaml"}
@@ -231,9 +231,9 @@ def others():
         "input": {
             **claims, **config, "privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet",
             "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],
-            "elsewhere": [], "errata": "docs/errata.md", "citation": "CITATION.cff",
+            "elsewhere": [], "audited": [], "errata": "docs/errata.md", "citation": "CITATION.cff",
         },
-        "output": {"html": page},
+        "output": {"folder": page},
         "params": {"skipped": {}, "origins": {}, "planned": []},
         "wildcards": {"scale": "tiny"},
     }, set()  # fmt: skip

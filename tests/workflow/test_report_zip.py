@@ -3,6 +3,7 @@
 import json
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,11 @@ def test_the_zip_holds_every_figure_table_and_ledger_with_its_words(finished):
         entries = embedded(page, "results")
         for path, entry in entries.items():
             assert file.read(f"report/{entry['data_uri']}") == (finished.folder / path).read_bytes()
+        # The pages that the first one leads to, and their figures, lie beside it.
+        index = Path("report", entries["results/tiny/report/index.html"]["data_uri"]).parent
+        for path in (results / "report").rglob("*.*"):
+            if path.is_file() and path.name != ".snakemake_timestamp":
+                assert file.read(str(index / path.relative_to(results / "report"))) == path.read_bytes()
     shown = {p for kind in ("figures/*.svg", "tables/*.csv", "tables/*.md") for p in results.glob(kind)}
     shown |= {results / name for name in ("claims.parquet", "privacy.parquet", "mutants.parquet", "report/index.html")}
     assert set(entries) == {str(path.relative_to(finished.folder)) for path in shown} and len(shown) >= 11

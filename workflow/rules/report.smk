@@ -1,4 +1,4 @@
-# The page that people open, and the configuration that made it. `snakemake --report` opens with these words.
+# The pages that people open, and the configuration that made it. `snakemake --report` opens with these words.
 report: "../report/workflow.rst"
 
 
@@ -38,9 +38,11 @@ rule build_report:
         page=needs(jobs.REPORT, "page"),
         data=needs(jobs.REPORT, "data"),
         elsewhere=needs(jobs.REPORT, "elsewhere"),
+        audited=needs(jobs.REPORT, "audited"),
     output:
-        html=report(
-            jobs.REPORT,
+        folder=report(
+            directory(jobs.REPORT),
+            htmlindex="index.html",
             caption="../report/page.rst",
             category="report",
             labels={"page": "index.html", "title": "The report for people"},

@@ -1,4 +1,4 @@
-"""Build the page."""
+"""Build the pages."""
 
 from pathlib import Path
 
@@ -14,14 +14,11 @@ with logged(snakemake):
     config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))
     made_by = {"data": taken.data, "benchmarks": f"benchmarks/{snakemake.wildcards.scale}", "cited": taken.citation}
     report.build(
-        snakemake.output.html,
+        snakemake.output.folder,
         claims=taken.claims,
         privacy=taken.privacy,
         mutants=taken.mutants,
-        figures=list(taken.figures),
-        tables=list(taken.tables),
-        rows=list(taken.rows),
-        elsewhere=list(taken.elsewhere),
+        **{name: list(taken[name]) for name in ("figures", "tables", "rows", "elsewhere", "audited")},
         config=config,
         provenance=provenance.collect(seed=config["seed"], planned=snakemake.params.planned, **made_by),
         unavailable=snakemake.params.skipped,

@@ -28,9 +28,11 @@ AUDIT = "results/{scale}/audits/{mechanism}/{pair}.parquet"
 CLAIMS = "results/{scale}/claims.parquet"
 CLAIM = "results/{scale}/claims/{claim}.parquet"
 CONFIG = "results/{scale}/config.yaml"
-REPORT = "results/{scale}/report/index.html"
+# A folder, that Snakemake's own report takes whole.
+REPORT = "results/{scale}/report"
 _SCHEMA = "workflow/schemas/claims.schema.yaml"
 _PAGE = "src/dperm_pipeline/report/page"
+_AUDITED = ("docs/assets/libraries.jsonl",)
 
 
 @dataclass(frozen=True)
@@ -356,6 +358,7 @@ class Jobs:
         datasets = sorted({dataset for e in selected for dataset in e.datasets})
         page = [f"{_PAGE}/{path.name}" for path in sorted((self._root / _PAGE).iterdir())]
         elsewhere = [path for e in selected for path in places.elsewhere(e.name)]
+        audited = [path for path in _AUDITED if (self._root / path).is_file()]
         return Job(
             "build_report",
             "report",
@@ -373,6 +376,8 @@ class Jobs:
                 "page": page,
                 "data": [PREPARED.format(dataset=dataset) for dataset in datasets],
                 "elsewhere": elsewhere,
+                # Kept from the last `snakemake libraries`, which is no part of a run.
+                "audited": audited,
             },
             {
                 "skipped": self.plan.skipped(scale),
@@ -380,7 +385,7 @@ class Jobs:
                 "origins": {name: e.name for e in selected for name in (*e.figures, *e.tables)},
                 # Other benchmarks are left there by jobs that the plan no longer has.
                 "planned": [*(job.label for job in others[:3]), "report", *(job.label for job in others[3:])],
-                "sources": self._checksums("docs/errata.md", "CITATION.cff", *page, *elsewhere),
+                "sources": self._checksums("docs/errata.md", "CITATION.cff", *page, *elsewhere, *audited),
             },
             ("dperm_pipeline.report", *places.reported()),
             ("itables", "jinja2", "vl-convert-python"),

@@ -8,7 +8,7 @@ import hashlib
 import importlib.metadata
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -17,13 +17,14 @@ from markupsafe import Markup
 from dperm_pipeline import files
 
 # In this order; each file is a script or a style of its own.
-SCRIPTS = ("page.js", "tables.js", "privacy.js", "claims.js", "explorer.js", "provenance.js")
+SCRIPTS = ("page.js", "tables.js", "explorer.js", "search.js", "provenance.js")
 STYLES = ("page.css", "privacy.css", "claims.css", "explorer.css", "provenance.css")
-# What a page may weigh, in bytes: it is sent by mail, and opened on phones.
-LIMIT = 8_000_000
+# What a page may weigh, in bytes: it is opened on phones.
+LIMIT = 3_000_000
+# Of a page, by its template; all others have tables alone.
+LIBRARIES = {"start": (), "search": (), "choose": ("datatables", "vega")}
 # Where Snakemake keeps what it remembers.
 KEPT = Path(".snakemake/dperm-libraries")
-_PACKED = re.compile(r'<script type="text/plain" data-packed id="packed-([^"]+)"[^>]*>[^<]*')
 # Where an SVG names points, and what of their numbers is too fine to be seen.
 _PATH = re.compile(rb'(?<= d=")[^"]*|(?<= [xy]=")[^"]*')
 _LONG = re.compile(rb"-?\d+\.\d{3,}")
@@ -35,16 +36,14 @@ HEAD = """(() => {
 })();"""
 
 
-def pack(name: str, data: bytes, *, size: tuple[int, int] | None = None) -> Markup:
+def pack(name: str, data: bytes) -> Markup:
     """Return a payload as an element of the page: gzip in base64, which `dperm.unpack(name)` reads back.
 
-    No time is kept, so that equal data give equal characters. `size` is of a figure, that its place on the page can
-    be kept free until it is unpacked.
+    No time is kept, so that equal data give equal characters.
     """
     text = base64.b64encode(gzip.compress(data, compresslevel=9, mtime=0)).decode("ascii")
-    kept = Markup(' data-size="{} {}"').format(*size) if size else ""
     # The text is base64, and `format` escapes the rest.
-    return Markup('<script type="text/plain" data-packed id="packed-{}"{}>{}</script>').format(name, kept, text)
+    return Markup('<script type="text/plain" data-packed id="packed-{}">{}</script>').format(name, text)
 
 
 def compact(svg: bytes) -> bytes:
@@ -56,15 +55,12 @@ def _rounded(number: re.Match) -> bytes:
     return (b"%.2f" % float(number.group(0))).rstrip(b"0").rstrip(b".")
 
 
-def weigh(page: str) -> None:
-    """Log a warning that names the heaviest parts of a page of `LIMIT` or more: better too large than none."""
-    size = len(page.encode())
-    if size < LIMIT:
-        return
-    parts = sorted(((len(found[0]), found[1]) for found in _PACKED.finditer(page)), reverse=True)
-    rest = size - sum(weight for weight, _ in parts)
-    words = ", ".join(f"{name} {weight / 1e6:.2f}" for weight, name in [*parts[:5], (rest, "the rest")])
-    logging.warning("the report has %.2f MB, and should have less than %g: %s", size / 1e6, LIMIT / 1e6, words)
+def weigh(pages: Mapping[str, str]) -> None:
+    """Log a warning that names each page of `LIMIT` or more: better too large than none."""
+    for name, page in pages.items():
+        size = len(page.encode())
+        if size >= LIMIT:
+            logging.warning("%s has %.2f MB, and should have less than %g", name, size / 1e6, LIMIT / 1e6)
 
 
 def styles() -> Markup:

@@ -13,7 +13,7 @@ from dperm.errors import CorruptFile
 from dperm_pipeline import figures as drawn
 from dperm_pipeline import places
 from dperm_pipeline.claims import answers
-from dperm_pipeline.report import errata, ledgers
+from dperm_pipeline.report import errata, front, ledgers
 from dperm_pipeline.report.rows_read import RowsSummary
 from dperm_pipeline.target import Target
 
@@ -25,6 +25,9 @@ _NUMBER = re.compile(r"-?(\d+\.?\d*(e[+-]?\d+)?|inf)(?![\w.])")
 _NUMBERED = re.compile(r"\w+-(fig|figs|table)\d")
 _NOTHING = ("", "–", "-", "—")
 _LEDGERS = ("privacy", "mutants")
+# Not a paper: what compares methods across them.
+ACROSS = "frontier"
+NOTHING = {"figures": [], "tables": []}
 # The data set of a formula's rows.
 _NO_DATA = "no-data"
 _SIZE = re.compile(rb'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
@@ -45,7 +48,7 @@ def counted(verdicts: pd.Series, all_of: Sequence[str]) -> dict[str, int]:
 def papers(claims: Sequence[Mapping[str, Any]], privacy: pd.DataFrame, verdicts: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row of counts for each paper of which there is a claim or a guarantee.
 
-    `key title authors claims headline guarantees controls`: claims (`answers` of `verdicts.context`) and headline
+    `key name title authors claims headline guarantees controls`: claims (`answers` of `verdicts.context`) and headline
     from answers to counts, guarantees from verdicts to counts, controls how many of the refuted guarantees are no
     paper's.
     """
@@ -59,6 +62,7 @@ def papers(claims: Sequence[Mapping[str, Any]], privacy: pd.DataFrame, verdicts:
     return [
         {
             "key": key,
+            "name": front.name(key),
             "title": title,
             "authors": authors,
             "claims": counted(answered.loc[answered["paper"] == key, "kind"], answers.ANSWERS),
@@ -209,6 +213,7 @@ def _table(path: Path, summaries: Mapping[str, RowsSummary], origins: Mapping[st
     title, caption, source = (known.title, known.caption, known.source) if known else (path.stem, "", "rows")
     return {
         "name": path.stem,
+        "path": path,
         "paper": path.stem.partition("-")[0],
         "title": title,
         "caption": caption,

@@ -14,7 +14,7 @@ from dperm.errors import DataError
 from dperm_pipeline import places, report, tables
 from dperm_pipeline.claims.ledger import NOISE
 from dperm_pipeline.figures.comparison import SHAPES
-from dperm_pipeline.report import explorer
+from dperm_pipeline.report import explorer, sections
 
 LEDGER = {
     "paper": "kifer2012", "variant": "gaussian", "guarantee": "proved", "audit_lower_bound": 0.9, "verdict": "holds up",
@@ -233,7 +233,7 @@ def test_only_the_best_is_called_best(tmp_path):
     found = explorer.payload([rows], ledger(tmp_path))
     lines = {line["mechanism"]: line for line in at(found)["lines"]}
     assert [name for name, line in lines.items() if line["best"]] == ["soft_majority"]
-    page = report.render("explorer.html", explorer=explorer.context([rows], ledger(tmp_path)))
+    page = report.render("choose.html", explorer=explorer.context([rows], ledger(tmp_path)), paper=sections.NOTHING)
     cells = {
         row[0]: re.findall(r">([^<]*)</td>", row[1]) for row in re.findall(r'data-mechanism="(\w+)"(.*)</tr>', page)
     }

@@ -171,7 +171,7 @@ def test_the_context(context):
     # Hardware under a heading of its own: the rows may have been made on another machine.
     told = [("processor", "A CPU, 8 cores"), ("memory", "16.0 GiB"), ("system", "Linux")]
     assert context["machine"] == told and "processor" not in dict(context["facts"])
-    assert "<h3>The machine that built this page</h3>" in render(context)
+    assert "<h2>The machine that built this page</h2>" in render(context)
     assert [(s["name"], s["jobs"], s["wall"]) for s in context["stages"]] == [
         ("experiments: jain2013", 2, 4002.0),
         ("experiments: kifer2012", 1, 10.0),
@@ -213,7 +213,7 @@ def test_the_section(context):
         assert checksum * 64 in words
     assert str(assets.pack("config", json.dumps(CONFIG, indent=2, sort_keys=True).encode())) in words
     ids = re.findall(r'id="([\w-]+)"', words)
-    assert words.count("<h2") == 1 and len(ids) == len(set(ids))
+    assert words.count("<h1") == 1 and len(ids) == len(set(ids))
 
 
 def test_the_catalogue_says_licence_and_title_of_every_set():

@@ -341,6 +341,25 @@ async function show() {
   box.dataset.shown = String(mine);
 }
 
+/** What is chosen, as an address keeps it: by values, for places in lists change from run to run. */
+const keys = { dataset: (k) => data.datasets[k], neighbours: (k) => data.neighbours[k].key, source: (k) => data.sources[k].key, metric: (k) => data.metrics[k] };
+const keyOf = (level, k) => String((keys[level] ?? ((place) => valueOf(level, place)))(k));
+function keep() {
+  const words = LEVELS.filter((level) => !["first", "second"].includes(level) || !at(level).parentElement.hidden);
+  const said = Object.fromEntries(words.map((level) => [level, keyOf(level, chosen[level])]));
+  window.dperm.say("explorer", { ...said, every: at("every").checked ? "yes" : "" });
+}
+
+/** Choose what an address says; what it says of things that are not here is passed over. */
+function take(words) {
+  at("every").checked = words.get("every") === "yes";
+  for (const level of LEVELS) {
+    const place = [...new Set(lines.map((line) => line[level]))].find((k) => keyOf(level, k) === words.get(level));
+    if (place !== undefined) chosen[level] = place;
+  }
+  show();
+}
+
 async function start() {
   data = JSON.parse(await dperm.unpack("explorer"));
   lines = rowsOf(data.lines);
@@ -350,10 +369,11 @@ async function start() {
     at(level).addEventListener("change", (event) => {
       chosen[level] = Number(event.target.value);
       if (level === "epsilon") chosen.wish = data.epsilons[chosen.epsilon];
-      show();
+      show().then(keep);
     });
   }
-  at("every").addEventListener("change", show);
+  at("every").addEventListener("change", () => show().then(keep));
+  window.dperm.takes("explorer", take);
   at("over").addEventListener("change", (event) => {
     chosen.over = event.target.value;
     show();

@@ -1,7 +1,5 @@
-// What every section builds on, window.dperm: payloads, figures, colours, copying and addresses. Tables: tables.js
+// What every section builds on, window.dperm: payloads, colours, copying and addresses. Tables: tables.js
 const root = document.documentElement;
-const later = window.requestIdleCallback || ((task) => setTimeout(task, 1));
-const pause = (milliseconds) => new Promise((go) => setTimeout(go, milliseconds));
 
 // ---- Payloads: base64 of gzip in <script type="text/plain" id="packed-NAME">
 const unpacked = new Map();
@@ -30,69 +28,6 @@ const library = (name) =>
     document.head.append(script);
     return { datatables: window.DataTable, vega: window.vegaEmbed }[name];
   });
-
-// ---- Figures
-const address = (name) =>
-  once("figure", name, async () => {
-    const text = await (await stream(`figure-${name}`)).blob();
-    return URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-  });
-
-async function showFigure(image) {
-  const payload = document.getElementById(`packed-figure-${image.dataset.figure}`);
-  if (!payload) {
-    image.replaceWith(`(figure ${image.dataset.figure} is not in this report)`);
-    return;
-  }
-  const [width, height] = payload.dataset.size.split(" ");
-  if (!image.hasAttribute("width")) Object.assign(image, { width, height });
-  image.loading = "eager";
-  image.src = await address(image.dataset.figure);
-  if (!image.nextElementSibling?.matches("button.larger")) image.after(enlarger(image));
-  await Promise.race([image.decode().catch(() => {}), pause(1000)]);
-}
-
-/** A button that shows a figure large, to scroll in: on a phone, and beside another, its letters are small. */
-function enlarger(image) {
-  const title = image.closest("figure")?.querySelector("h3, h4")?.textContent ?? image.alt;
-  const button = Object.assign(document.createElement("button"), { type: "button", className: "larger", textContent: "larger" });
-  button.ariaLabel = `larger: ${title}`;
-  button.addEventListener("click", () => {
-    const dialog = Object.assign(document.createElement("dialog"), { className: "large", ariaLabel: title });
-    const close = Object.assign(document.createElement("button"), { type: "button", textContent: "close" });
-    const box = Object.assign(document.createElement("div"), { className: "scroll", tabIndex: 0, role: "region", ariaLabel: title });
-    box.append(Object.assign(document.createElement("img"), { src: image.src, alt: image.alt }));
-    dialog.append(close, box);
-    close.addEventListener("click", () => dialog.close());
-    // Esc closes it too; the browser gives the focus back to the button.
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
-  });
-  return button;
-}
-
-/** Show every <img data-figure="NAME"> below an element: one after the other, so that the page stays quick to the hand. */
-async function showFigures(element = document) {
-  for (const image of element.querySelectorAll("img[data-figure]:not([src])")) {
-    // The details of a row get theirs when it is opened.
-    if (image.hasAttribute("src") || image.closest("td.more")) continue;
-    await showFigure(image);
-    await new Promise((go) => later(go, { timeout: 200 }));
-  }
-}
-
-// What somebody is about to see comes first.
-const near = new IntersectionObserver(
-  (entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      near.unobserve(target);
-      if (!target.hasAttribute("src")) showFigure(target);
-    }
-  },
-  { rootMargin: "600px" },
-);
 
 // ---- Light and dark
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -157,34 +92,63 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => (button.textContent = label), 1500);
 });
 
-// ---- Addresses
-function idOf(hash) {
+// ---- Addresses: #id of a place, or #id?name=value&... of what was chosen there
+const takers = new Map();
+/** Give what an address chooses at a place to whoever knows what to do with it: a URLSearchParams. */
+const takes = (id, take) => takers.set(id, take);
+
+/** Keep in the address what is chosen at a place. */
+function say(id, chosen = {}) {
+  const words = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value !== "")).toString();
+  history.replaceState(null, "", `#${encodeURIComponent(id)}${words && `?${words}`}`);
+}
+
+function parts(hash) {
+  const [id, words = ""] = [hash.slice(1).split("?", 1)[0], hash.split("?").slice(1).join("?")];
   try {
-    return decodeURIComponent(hash.slice(1));
+    return [decodeURIComponent(id), words];
   } catch {
     // A lone % is no code of a letter.
-    return hash.slice(1);
+    return [id, words];
   }
 }
 
-function followHash() {
-  const id = idOf(location.hash);
-  if (id && !window.dperm.openRow?.(id)) {
-    const element = document.getElementById(id);
-    element?.closest("details")?.setAttribute("open", "");
-    element?.scrollIntoView({ block: "start" });
+/** Where a place is that was on this page when there was only one. */
+function elsewhere(id) {
+  const moved = document.getElementById("moved");
+  const pages = moved ? JSON.parse(moved.textContent) : {};
+  const words = id.split("-");
+  for (let k = words.length; k > 0; k--) {
+    const page = pages[words.slice(0, k).join("-")];
+    if (page) return page;
   }
+  return null;
+}
+
+function followHash() {
+  const [id, words] = parts(location.hash);
+  if (!id) return;
+  if (words && takers.has(id)) takers.get(id)(new URLSearchParams(words));
+  if (window.dperm.openRow(id)) return;
+  const element = document.getElementById(id);
+  if (!element) {
+    const page = elsewhere(id);
+    if (page) location.replace(page + location.hash);
+  }
+  element?.closest("details")?.setAttribute("open", "");
+  element?.scrollIntoView({ block: "start" });
 }
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='#']");
-  if (!link) return;
-  const { filterTable, filters } = link.dataset;
-  if (filterTable) window.dperm.filter(filterTable, JSON.parse(filters));
   // The browser says nothing when the same place is asked for again.
-  if (link.getAttribute("href") === location.hash) followHash();
+  if (link && link.getAttribute("href") === location.hash) followHash();
 });
 window.addEventListener("hashchange", followHash);
+document.getElementById("find")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  location.href = `search.html#search?${new URLSearchParams(new FormData(event.target))}`;
+});
 
 // ---- The page itself
 const pending = [];
@@ -194,15 +158,13 @@ const wait = (promise) => {
   return promise;
 };
 
-window.dperm = { unpack, library, showFigures, onTheme, theme, copyButton, wait };
+window.dperm = { unpack, library, onTheme, theme, copyButton, wait, takes, say };
 themeButton();
-for (const image of document.querySelectorAll("figure > img[data-figure]")) near.observe(image);
-/** Kept when every table is enhanced and every figure shown. */
+/** Kept when every table is enhanced. */
 window.dperm.settled = (async () => {
   // After the scripts of all sections have run: the parser may pause between two of them.
   if (document.readyState === "loading") await new Promise((go) => document.addEventListener("DOMContentLoaded", go, { once: true }));
   await Promise.allSettled(pending);
-  if (location.hash) followHash();
-  await showFigures(document);
+  followHash();
   root.dataset.settled = "true";
 })();

@@ -92,12 +92,11 @@ function toggle(api, row, open) {
       box.className = "details";
       box.id = `${row.node().id}-details`;
       const cell = api.cell(row.index(), api.columns().count() - 1).node();
-      box.append(...cell.childNodes);
+      box.append(...cell.childNodes, Object.assign(document.createElement("a"), { href: `#${row.node().id}`, className: "permalink", textContent: "link to this line" }));
       row.child(box, "details-row");
     }
     row.child.show();
     const line = row.child()[0];
-    window.dperm.showFigures(line);
     line.dispatchEvent(new CustomEvent("dperm:open", { bubbles: true, detail: { row: row.node() } }));
   }
   button?.setAttribute("aria-expanded", String(open));
@@ -126,7 +125,15 @@ async function table(element, { filters = {}, pageLength = 25, order = [], ...ot
   const values = new Map(rows.map((row) => [row, Object.keys(filters).map((key) => valueOf(row, key, row.cells))]));
   const name = element.id || head.textContent.trim();
   let api;
-  const apply = () => api?.draw();
+  const apply = () => {
+    api?.draw();
+    keep();
+  };
+  /** The address says what is filtered and searched, so that it can be passed on. */
+  const keep = () => {
+    const chosen = Object.fromEntries(Object.entries(controls).map(([key, control]) => [key, control.value]));
+    if (element.id) window.dperm.say(element.id, { ...chosen, search: api.search() });
+  };
   const controls = makeFilters(rows, filters, apply);
   const bar = document.createElement("div");
   bar.className = "filters";
@@ -179,8 +186,9 @@ async function table(element, { filters = {}, pageLength = 25, order = [], ...ot
   };
   clear.addEventListener("click", () => {
     reset();
-    api.draw();
+    apply();
   });
+  container.querySelector(".dt-search input")?.addEventListener("input", () => setTimeout(keep));
   if (Object.values(controls).some((control) => control.value)) api.draw();
   if (detailed) {
     element.tBodies[0].addEventListener("click", (event) => {
@@ -189,20 +197,21 @@ async function table(element, { filters = {}, pageLength = 25, order = [], ...ot
       if (event.target.closest("a, button:not(.open), input, select") || String(window.getSelection())) return;
       const row = api.row(own);
       toggle(api, row, !row.child.isShown());
+      window.dperm.say(own.id);
     });
   }
   tables.set(name, { api, controls, detailed, reset });
+  window.dperm.takes(name, (words) => filter(name, Object.fromEntries(words)));
   element.dataset.enhanced = "true";
   return api;
 }
 
-/** Set a table's filters: dperm.filter("claims-table", {verdict: "not reproduced"}); the others are cleared. */
-function filter(name, chosen) {
-  const known = tables.get(name);
-  if (!known) return;
-  known.reset();
-  for (const [key, value] of Object.entries(chosen)) if (known.controls[key]) known.controls[key].value = value;
-  known.api.draw();
+/** Set a table's filters: filter("claims-table", {verdict: "not reproduced"}); the others are cleared. */
+function filter(name, { search = "", ...chosen }) {
+  const { api, controls, reset } = tables.get(name);
+  reset();
+  for (const [key, value] of Object.entries(chosen)) if (controls[key]) controls[key].value = value;
+  api.search(search).draw();
 }
 
 /** Go to the row with this id, on whichever page of whichever table it is, and open it. */
@@ -236,7 +245,7 @@ function beforePrint() {
     api.page.len(-1).draw();
   }
   // What is folded away is not on paper.
-  folded = [...document.querySelectorAll("details.errata:not([open]), details.rules:not([open])")];
+  folded = [...document.querySelectorAll("details.rules:not([open])")];
   for (const fold of folded) fold.open = true;
 }
 function afterPrint() {
@@ -253,7 +262,7 @@ for (const box of document.querySelectorAll(".scroll")) {
   const element = box.querySelector("table");
   if (element) scrollable(box, element);
 }
-Object.assign(window.dperm, { table, filter, openRow });
+Object.assign(window.dperm, { table, openRow });
 for (const element of document.querySelectorAll("table[data-table]")) {
   window.dperm.wait(table(element, JSON.parse(element.dataset.table || "{}")));
 }
