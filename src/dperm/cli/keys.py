@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from dperm.cli.serve import LEDGER
+
 COMMAND = "keys"
 
 
@@ -27,17 +29,21 @@ def declare(commands: Any) -> None:
     revoke.add_argument("name", help="whose key it is")
     revoke.set_defaults(run=_revoke)
     for verb in (add, shown, revoke):
-        verb.add_argument("--budget-db", required=True, metavar="LEDGER", help="the ledger, in SQLite, or a URL")
-        verb.add_argument("--model", required=True, type=Path, help="the model file that the ledger belongs to")
+        verb.add_argument("--budget-db", required=True, metavar="LEDGER", help=LEDGER)
+    add.add_argument("--model", type=Path, help="the model file, before the ledger exists: then it is made")
 
 
 def _accounts(given: argparse.Namespace) -> Any:
+    from dperm.mechanisms.serving import Serving
     from dperm.mechanisms.stores import choice
-    from dperm.serve import files, service
+    from dperm.serve import files
     from dperm.serve.accounts import Accounts
 
-    fitted = files.load(given.model).fitted(choice.database(given.budget_db))
-    return Accounts(service.turns(fitted))
+    where = choice.database(given.budget_db)
+    if getattr(given, "model", None) is not None:
+        # What a ledger counts depends on the model, and where it is bound to a fit on that as well.
+        files.load(given.model).fitted(where)
+    return Accounts(Serving(where, None))
 
 
 def _add(given: argparse.Namespace) -> int:

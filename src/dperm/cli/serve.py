@@ -8,6 +8,7 @@ from typing import Any
 from dperm.cli.wrong import Wrong
 
 COMMAND = "serve"
+LEDGER = "the ledger: a path (SQLite), or postgresql://host/database"
 _WORDS = """
   $ dperm pack data.csv --target y --schema schema.yaml --epsilon 1 --queries 1000 --out model.dperm
   $ dperm keys add alice --model model.dperm --budget-db ledger.sqlite
@@ -32,12 +33,7 @@ def declare(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     serve.add_argument("model", type=Path, help="a model file, made by dperm pack")
-    serve.add_argument(
-        "--budget-db",
-        required=True,
-        metavar="LEDGER",
-        help="the ledger, a file of SQLite or a URL (postgresql://host/database): made if there is none",
-    )
+    serve.add_argument("--budget-db", required=True, metavar="LEDGER", help=LEDGER + ": made if there is none")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     serve.add_argument("--port", type=int, default=8080, help="default 8080; 0: one that is free")
     serve.add_argument("--workers", type=int, default=2, help="processes that answer (default 2)")

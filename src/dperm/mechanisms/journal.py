@@ -118,7 +118,7 @@ class Journal(Store):
         self.release()
 
 
-def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
+def born(path: Path, terms: Mapping[str, Any] | None, bound: bytes | None = None) -> bytes:
     """Return a journal's first line; one that exists must have these terms and be bound to the same fit."""
     if path.is_dir():
         raise CorruptFile(f"state={str(path)!r} is a folder; name a file in it")
@@ -136,8 +136,10 @@ def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> by
     return first
 
 
-def header(terms: Mapping[str, Any], bound: bytes | None) -> bytes:
+def header(terms: Mapping[str, Any] | None, bound: bytes | None) -> bytes:
     """Return the first line of a new journal."""
+    if terms is None:
+        raise CorruptFile("there is no such ledger; what it counts is known once a model answers from it")
     salt = secrets.token_hex(16)
     of = {} if bound is None else {"fitted": salted(salt, bound)}
     return (json.dumps({"format": _FORMAT, "salt": salt, **of, **terms}, sort_keys=True) + "\n").encode()
@@ -172,9 +174,8 @@ def _write(new: Path, content: bytes) -> None:
     new.write_bytes(content)
 
 
-def same(where: Path | str, first: bytes, terms: Mapping[str, Any], bound: bytes | None) -> None:
-    """Refuse the first line of what is no journal, or one of other answers."""
-    wanted = json.loads(json.dumps(dict(terms)))
+def same(where: Path | str, first: bytes, terms: Mapping[str, Any] | None, bound: bytes | None) -> None:
+    """Refuse the first line of what is no journal, or one of other answers (terms None: of any)."""
     try:
         found = json.loads(first)
         known = found.get("format")
@@ -190,6 +191,9 @@ def same(where: Path | str, first: bytes, terms: Mapping[str, Any], bound: bytes
     salt, fitted = found.get("salt"), found.get("fitted")
     if not (isinstance(salt, str) and re.fullmatch("[0-9a-f]{32}", salt)):
         raise CorruptFile(f"{where}: line 1 is damaged: it has no salt; what was spent is not known: take it as all")
+    if terms is None:
+        return
+    wanted = json.loads(json.dumps(dict(terms)))
     named = (found.keys() | wanted.keys()) - {"format", "salt", "fitted"}
     other = {key for key in named if found.get(key) != wanted.get(key)}
     if other:

@@ -63,7 +63,11 @@ os.register_at_fork(after_in_child=lambda: [serving.begin(forked=True) for servi
 
 
 class Serving:
-    """Turns of who answers on one budget."""
+    """Turns of who answers on one budget.
+
+    - terms: what the answers are; a journal of others is refused. None, with a path: whatever one that exists says, for
+      who keeps its accounts and answers nothing.
+    """
 
     def __init__(
         self, path: str | Path | None = None, terms: Mapping[str, Any] | None = None, bound: bytes | None = None
@@ -71,7 +75,7 @@ class Serving:
         self.path, self._header, self._salt = None, b"", os.urandom(16).hex()
         if path is not None:
             self.path = place(path)
-            self._header = born(self.path, terms or {}, bound)
+            self._header = born(self.path, terms, bound)
             self._salt = self._header.split(b'"salt": "')[1][:32].decode()
         self.closed, self._listeners, self._owner = False, [], os.getpid()
         self.begin()

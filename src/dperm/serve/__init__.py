@@ -10,6 +10,14 @@ answered and who may ask stand in one log, and an answer leaves only once its ch
 - `processes`, `shared`: workers of one machine.
 """
 
-from dperm.serve.files import pack
+import importlib
+from typing import Any
 
 __all__ = ["pack"]
+
+
+def __getattr__(name: str) -> Any:
+    # Not before it is asked for: a worker must see that its watcher ended while it still loads what it needs.
+    if name == "pack":
+        return importlib.import_module("dperm.serve.files").pack
+    raise AttributeError(f"module 'dperm.serve' has no attribute {name!r}")

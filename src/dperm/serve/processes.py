@@ -14,7 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -101,7 +101,16 @@ class _Watcher:
     def _start(self, k: int) -> subprocess.Popen:
         fds = {"listening": self._listening, "shared": self._shared, "life": self._life, "tell": self._tell}
         given = json.dumps({**self._given, **fds, "worker": k})
-        return subprocess.Popen([sys.executable, "-m", "dperm.serve.processes", given], pass_fds=list(fds.values()))
+        # A URL may hold a password, and arguments are seen by all users of a machine.
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "dperm.serve.processes"],
+            stdin=subprocess.PIPE,
+            pass_fds=list(fds.values()),
+            text=True,
+        )
+        with suppress(BrokenPipeError), worker.stdin:
+            worker.stdin.write(given)
+        return worker
 
     def end(self) -> None:
         """Let all workers end what is under way, and end them then."""
@@ -166,7 +175,7 @@ def work(model: str, ledger: str, workers: int, worker: int, listening: int, sha
 def main() -> int:
     """Run a worker; what its user can mend is said in one line."""
     try:
-        return work(**json.loads(sys.argv[1]))
+        return work(**json.load(sys.stdin))
     except (DpermError, ValueError) as error:
         print(f"dperm: error: {error}", file=sys.stderr, flush=True)
         return _FAILED

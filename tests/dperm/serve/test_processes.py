@@ -34,7 +34,7 @@ def workers(process):
     return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
-def gone(pids, seconds=20):
+def gone(pids, seconds=60):
     """Wait until no such process runs; a zombie does not."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -47,7 +47,7 @@ def database(words: str) -> Path | str:
     return place(words if _URL.match(words) else f"{_SQLITE}{words}")
 
 
-def born(where: Path | str, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
+def born(where: Path | str, terms: Mapping[str, Any] | None, bound: bytes | None = None) -> bytes:
     """Return the first line; of a store that exists it must have these terms and be bound to the same fit."""
     return journal.born(where, terms, bound) if isinstance(where, Path) else _database(where).born(where, terms, bound)
 

@@ -125,7 +125,7 @@ def checked(url: str) -> str:
     return url
 
 
-def born(where: str, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
+def born(where: str, terms: Mapping[str, Any] | None, bound: bytes | None = None) -> bytes:
     """Return the header; of a ledger that exists it must have these terms and be bound to the same fit."""
     with contextlib.closing(_connected(where)) as connection, _told(where):
         if _table(connection) is None:

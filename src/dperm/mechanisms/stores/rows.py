@@ -63,7 +63,7 @@ class Rows(Store):
         witness.write(self.where, self._number, checksum)
 
 
-def first(where: str, row: Any, terms: Mapping[str, Any], bound: bytes | None) -> bytes:
+def first(where: str, row: Any, terms: Mapping[str, Any] | None, bound: bytes | None) -> bytes:
     """Return the header of a ledger, or refuse it (row: its first one, or None)."""
     if row is None:
         raise CorruptFile(

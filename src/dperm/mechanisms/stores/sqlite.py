@@ -112,7 +112,7 @@ class Ledger(rows.Rows):
         self.release()
 
 
-def born(where: str, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
+def born(where: str, terms: Mapping[str, Any] | None, bound: bytes | None = None) -> bytes:
     """Return the header; of a ledger that exists it must have these terms and be bound to the same fit."""
     path = _path(where)
     if path.is_dir() or not path.parent.is_dir():
