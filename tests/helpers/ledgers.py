@@ -8,8 +8,6 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import psycopg
-
 from dperm.mechanisms.serving import Listener, Serving
 
 STORES = ("file", "sqlite", "postgres")
@@ -57,6 +55,8 @@ def server():
 
 def schema(url: str, name: str) -> str:
     """The URL of a ledger of its own on a server: in a schema."""
+    import psycopg
+
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(psycopg.sql.SQL("CREATE SCHEMA {}").format(psycopg.sql.Identifier(name)))
     return f"{url}&options=-csearch_path%3D{name}"
@@ -87,6 +87,8 @@ class Place:
             with contextlib.closing(sqlite3.connect(self._folder / name, isolation_level=None)) as connection:
                 connection.execute(sql, given)
         else:
+            import psycopg
+
             with psycopg.connect(self(name), autocommit=True) as connection:
                 connection.execute(sql.replace("?", "%s"), given or None)
 

@@ -40,6 +40,7 @@ class Ledger(rows.Rows):
         with _told(self.where):
             self._table = _table(self._connection)
         if self._table is None:
+            self._disconnect()
             raise lost(self.where)
 
     def lock(self) -> None:

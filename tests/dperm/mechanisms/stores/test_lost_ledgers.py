@@ -7,12 +7,12 @@ from pathlib import Path
 
 import ledgers
 import numpy as np
-import psycopg
 import pytest
 from interactive_models import asked, batch, core, fitted, in_fork
 
 from dperm.errors import CorruptFile, ReleaseError
 
+psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
 DATABASES = pytest.mark.parametrize("place", ledgers.STORES[1:], indirect=True)
 
@@ -148,6 +148,11 @@ def test_a_connection_that_is_lost_in_a_turn_answers_nothing_and_before_it_is_ma
         asked(model, rows)
         place.change(end)
     assert "told" not in str(caught.value) and caught.value.__cause__ is None
+    seen = ledgers.Seen(place("another"))
+    place.change("DROP TABLE dperm_ledger", name="another")
+    place.change(end)
+    with pytest.raises(ReleaseError, match="was deleted or replaced"):
+        seen.read()
     assert fitted("exppw", state=place()).ledger_.answered == 2
 
 

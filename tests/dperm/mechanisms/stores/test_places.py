@@ -7,7 +7,6 @@ from pathlib import Path
 
 import interactive_models
 import ledgers
-import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +16,7 @@ from dperm.errors import ConfigError, CorruptFile, InvalidBudget
 from dperm.mechanisms.serving import Serving
 from dperm.mechanisms.stores import choice
 
+psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
 DATABASES = pytest.mark.parametrize("place", ledgers.STORES[1:], indirect=True)
 

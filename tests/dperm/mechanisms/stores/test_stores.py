@@ -11,7 +11,6 @@ import threading
 import interactive_models
 import ledgers
 import numpy as np
-import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from interactive_models import FORK, KERNEL, MODELS, asked, batch, core, fitted,
 from dperm import PrivacySession
 from dperm.errors import BudgetExhausted, InvalidBudget
 
+psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
 # A ledger's and a kernel's; the others have the same two.
 SOME = pytest.mark.parametrize(
