@@ -204,3 +204,28 @@ def test_what_logistic_regression_spends_by_its_exact_law(monkeypatch, ledger):
         found = line.lower_bound(logistic.law(1.0), *pair, delta=0.0)
         stated = rows["models.LogisticRegression(data_norm=100, fit_intercept=False)", relation]
         assert found.epsilon == pytest.approx(stated, abs=1e-3)
+
+
+def test_what_the_choice_of_edges_spends_by_all_of_its_outcomes(ledger):
+    """dpmm's PrivBayes on three columns: each further column and its parent by an exponential mechanism."""
+    n, epsilon, delta = 10_000, 1.0, 1e-5
+    sensitivity = 2 / n * math.log((n + 1) / 2) + (1 - 1 / n) * math.log(1 + 2 / (n - 1))
+
+    def apart(score, used, left):
+        """Return how probable it is that no edge from here on joins a and b."""
+        if not left:
+            return 1.0
+        edges = [(parent, child) for parent in used for child in left]
+        scores = [score if set(edge) == {"a", "b"} else 0.0 for edge in edges]
+        weights = np.exp(np.array(scores) * epsilon / 2 / 3 / (2 * sensitivity))
+        return sum(
+            weight / weights.sum() * apart(score, [*used, child], [c for c in left if c != child])
+            for (parent, child), weight in zip(edges, weights, strict=True)
+            if {parent, child} != {"a", "b"}
+        )
+
+    law = [np.mean([apart(score, [root], [c for c in "abc" if c != root]) for root in "abc"]) for score in (0.0, 1.0)]
+    rows = ledger.read([ledger.ROWS]).set_index(["claim", "relation"])["exact"]
+    claim = "models.PrivBayesGM(degree=2, compress=False), three columns of two levels"
+    for relation in ("add_remove", "replace"):
+        assert rows[claim, relation] == pytest.approx(math.log((law[0] - delta) / law[1]), rel=1e-9)
