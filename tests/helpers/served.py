@@ -73,16 +73,24 @@ class Web:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         given |= {} if key is None else {"authorization": f"Bearer {key}"}
         place, _, query = path.partition("?")
+        lines = [(name.encode(), value.encode()) for name, value in given.items()]
+        return await self._sent(method or ("GET" if body is None else "POST"), place, query.encode(), lines, [content])
+
+    def raw(self, method, path, query=b"", headers=(), parts=(b"",)):
+        """The same of a request that need not make sense (parts: of the body, as they arrive)."""
+        return asyncio.run(self._sent(method, path, query, headers, parts))
+
+    async def _sent(self, method, path, query, headers, parts):
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "",
-            "method": method or ("GET" if body is None else "POST"), "path": place, "raw_path": place.encode(),
-            "query_string": query.encode(), "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
-            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+            "method": method, "path": path, "raw_path": path.encode(), "query_string": query,
+            "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2), "headers": list(headers),
         }  # fmt: skip
-        sent = []
+        sent, left = [], list(parts)
 
         async def receive():
-            return {"type": "http.request", "body": content or b"", "more_body": False}
+            part = left.pop(0)
+            return {"type": "http.request", "body": part or b"", "more_body": bool(left)}
 
         async def send(message):
             sent.append(message)

@@ -49,7 +49,8 @@ def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI
 
     - broken: called when the ledger cannot be written: nothing more is answered by this process.
     """
-    app = FastAPI(title="dperm", summary="Private prediction", docs_url=None, redoc_url=None)
+    # No redirect of a path with one slash too many: it would go wherever the request says that this host is.
+    app = FastAPI(title="dperm", summary="Private prediction", docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.service = service
     batches: Batches[Asked, Told] = Batches(service.answer)
     wide = bodies.width(service.classes)
