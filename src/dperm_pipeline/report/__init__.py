@@ -10,6 +10,7 @@ import jinja2
 from dperm_pipeline import files, places
 from dperm_pipeline.report import (
     assets,
+    crate,
     explorer,
     front,
     guarantees,
@@ -50,6 +51,7 @@ def build(
     `index.html` leads to the others: one for each paper, all claims, the ledger, what to pick, other libraries,
     provenance and a search. Figures lie in `figures` as they are, and are shown as images, so that ids inside them
     cannot clash; beside each lie its numbers as CSV. Of a table given as Markdown and as CSV, the Markdown is shown.
+    The folder is a Workflow Run RO-Crate (`report.crate`).
     `rows` are the `rows.parquet` of each experiment: what the explorer draws; repeats, data sets, checksums and
     failures. `provenance` is that of `provenance.collect`, `unavailable` maps data sets that cannot be had here to the
     reason, `origins` figures and tables to the experiment whose rows they are made from; nothing is said of those left
@@ -141,6 +143,7 @@ def build(
             path.write_bytes(data)
     for name, page in pages.items():
         files.write_text(folder / name, page)
+    crate.write(folder, claims=claims, privacy=privacy, config=config, provenance=provenance)
 
 
 def render(template: str, **context: Any) -> str:
