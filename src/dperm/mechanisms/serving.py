@@ -153,11 +153,11 @@ class Serving:
         if self._together is not None:
             yield
             return
-        self._together = []
+        records = self._together = []
         try:
             yield
         finally:
-            records, self._together = self._together, None
+            self._together = None
             self.write(*records)
 
     def flush(self) -> None:
@@ -167,7 +167,8 @@ class Serving:
             try:
                 self.write(*records)
             finally:
-                self._together = []
+                records.clear()
+                self._together = records
 
     def salted(self, content: bytes) -> str:
         """Return a digest that only who has the journal can check."""
