@@ -7,7 +7,11 @@ import sys
 from contextlib import contextmanager
 
 import pytest
+import served
 from injected import CELL, OTHER, ROWS, assert_healed, go, process_waiting, undone, waiting_at
+
+from dperm import Client
+from dperm.errors import ServiceError
 
 pytestmark = pytest.mark.faults
 PREPARED = "resources/prepared/breast-cancer.parquet"
@@ -189,3 +193,51 @@ def test_full_while_data_are_prepared(finished):
     assert_said(output, "No space left on device; free some space and run again: what is finished is kept")
     finished.run(ROWS)
     assert finished.results() == undisturbed
+
+
+def test_full_under_the_ledger_of_a_server(tmp_path):
+    """When the server begins, and when an answer is to be written: none leaves, none is lost, and it heals."""
+    folder, rows = tmp_path / "disk", [[0.1, 0.2], [-0.3, 0.1]]
+    folder.mkdir()
+    file, ledger = served.packed(tmp_path, "StableERM"), f"sqlite:///{folder}/ledger"
+    with mounted(folder, "-t", "tmpfs", "-o", "size=4m", "tmpfs"):
+        one = served.service(file, ledger)
+        key = served.key(one, rate=10**9)
+        one.serving.close()
+        # There is no room for SQLite's own files.
+        fill(folder)
+        command = [
+            sys.executable,
+            "-m",
+            "dperm.cli",
+            "serve",
+            file,
+            "--budget-db",
+            ledger,
+            "--port",
+            "0",
+            "--workers",
+            "1",
+        ]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            said = server.stderr.readline()
+            assert (
+                said
+                == f"dperm: the ledger cannot be used: {ledger}: disk I/O error; nothing was answered; trying again\n"
+            )
+            (folder / "filler").unlink()
+            url = server.stdout.readline().split(" on ")[1].strip()
+            client = Client(url, key, retries=12)
+            first = client.predict_details(rows)
+            assert first["charged"] == 2
+            fill(folder)
+            with pytest.raises(ServiceError, match="the ledger cannot be written: nothing was answered"):
+                Client(url, key, retries=0).predict([[0.5, 0.5]])
+            (folder / "filler").unlink()
+            assert client.predict_details(rows) == first | {"charged": 0, "repeated": 2}
+            # What was not answered was not charged: here charge and answer are one write.
+            assert client.budget()["answered"] == 2
+        finally:
+            server.terminate()
+            assert "Traceback" not in server.communicate()[1]

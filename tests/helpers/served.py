@@ -3,6 +3,11 @@
 import asyncio
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 
@@ -105,3 +110,36 @@ def counted(metrics, name, **labels):
     words = ",".join(f'{key}="{value}"' for key, value in labels.items())
     found = re.search(rf"^{re.escape(name + (f'{{{words}}}' if words else ''))} (\d+)$", metrics, re.MULTILINE)
     return int(found[1]) if found else 0
+
+
+def started(file, ledger, *more):
+    """A server as a shell without job control starts it in the background: with SIGINT ignored."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dperm.cli", "serve", file, "--budget-db", ledger, "--port", "0", *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    line = process.stdout.readline()
+    if " on http" not in line:
+        return process, process.communicate(timeout=60)[1]
+    return process, line.split(" on ")[1].strip()
+
+
+def workers(process):
+    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def gone(pids, seconds=60):
+    """Wait until no such process runs; a zombie does not."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        states = [Path(f"/proc/{pid}/stat") for pid in pids]
+        try:
+            if all(state.read_text().rsplit(") ", 1)[1][0] == "Z" for state in states if state.exists()):
+                return True
+        except FileNotFoundError:
+            continue
+        time.sleep(0.05)
+    return False

@@ -61,7 +61,7 @@ def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI
         except Full:
             raise Wrong(503, "too many requests wait; come again", **{"retry-after": "1"}) from None
         except (OSError, ReleaseError, CorruptFile) as error:
-            _log("the ledger cannot be used", error)
+            log("the ledger cannot be used", error)
             broken()
             raise Wrong(503, "the ledger cannot be written: nothing was answered", **{"retry-after": "5"}) from None
         if found.status != 200:
@@ -150,7 +150,7 @@ class _Guard:
         except ClientDisconnect:
             pass
         except Exception as error:
-            _log("a request failed", error)
+            log("a request failed", error)
             if not status:
                 await _problem(503, "this request could not be answered")(scope, receive, noted)
         finally:
@@ -221,7 +221,7 @@ async def _refused(_: Request, error: Any) -> Response:
     return _problem(status if status in bodies.TITLES else 422, "see /openapi.json", **headers)
 
 
-def _log(what: str, error: BaseException) -> None:
+def log(what: str, error: BaseException) -> None:
     """Write where an error happened, without its words: they might hold values of records."""
     places = traceback.extract_tb(error.__traceback__)[-3:]
     at = ", ".join(f"{place.name}:{place.lineno}" for place in places)

@@ -173,12 +173,20 @@ def work(model: str, ledger: str, workers: int, worker: int, listening: int, sha
 
 
 def main() -> int:
-    """Run a worker; what its user can mend is said in one line."""
+    """Run a worker; what its user can mend is said in one line. A disk may heal, so its watcher tries again."""
     try:
         return work(**json.load(sys.stdin))
-    except (DpermError, ValueError) as error:
+    except DpermError as error:
         print(f"dperm: error: {error}", file=sys.stderr, flush=True)
         return _FAILED
+    except OSError as error:
+        print(f"dperm: the ledger cannot be used: {error}; trying again", file=sys.stderr, flush=True)
+    except Exception as error:
+        from dperm.serve.app import log
+
+        # The fit read all records.
+        log("a worker failed", error)
+    return 1
 
 
 if __name__ == "__main__":

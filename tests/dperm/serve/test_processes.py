@@ -3,10 +3,8 @@
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import served
@@ -15,75 +13,42 @@ from dperm import Client
 from dperm.cli import main
 
 
-def started(file, ledger, *more):
-    """A server as a shell without job control starts it in the background: with SIGINT ignored."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dperm.cli", "serve", file, "--budget-db", ledger, "--port", "0", *more],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    )
-    line = process.stdout.readline()
-    if " on http" not in line:
-        return process, process.communicate(timeout=60)[1]
-    return process, line.split(" on ")[1].strip()
-
-
-def workers(process):
-    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
-
-
-def gone(pids, seconds=60):
-    """Wait until no such process runs; a zombie does not."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        states = [Path(f"/proc/{pid}/stat") for pid in pids]
-        try:
-            if all(state.read_text().rsplit(") ", 1)[1][0] == "Z" for state in states if state.exists()):
-                return True
-        except FileNotFoundError:
-            continue
-        time.sleep(0.05)
-    return False
-
-
 def test_whoever_dies_what_was_answered_stays(tmp_path):
     file, ledger = served.packed(tmp_path, "StableERM"), f"sqlite:///{tmp_path / 'ledger'}"
     key = served.key(served.service(file, ledger), share=10)
-    process, url = started(file, ledger)
+    process, url = served.started(file, ledger)
     try:
         client, rows = Client(url, key), [[0.1, 0.2], [-0.3, 0.1], [0.5, 0.5]]
         first = client.predict_details(rows)
         assert first["charged"] == 3
-        both = workers(process)
+        both = served.workers(process)
         assert len(both) == 2
         os.kill(both[0], signal.SIGKILL)
         # Whichever worker is left, or begins anew, has them from the ledger.
         again = [client.predict_details(rows) for _ in range(5)]
         assert all(one == first | {"charged": 0, "repeated": 3} for one in again)
-        while both[0] in workers(process) or len(workers(process)) < 2:
+        while both[0] in served.workers(process) or len(served.workers(process)) < 2:
             time.sleep(0.05)
-        both = workers(process)
+        both = served.workers(process)
         process.kill()
-        assert process.wait(10) == -signal.SIGKILL and gone(both)
+        assert process.wait(10) == -signal.SIGKILL and served.gone(both)
     finally:
         process.kill()
         process.communicate()
-    process, url = started(file, ledger, "--workers", "1")
+    process, url = served.started(file, ledger, "--workers", "1")
     try:
         assert Client(url, key).predict_details(rows) == first | {"charged": 0, "repeated": 3}
         assert Client(url, key).budget()["yours"] == {"share": 10, "used": 3, "remaining": 7}
-        one = workers(process)
+        one = served.workers(process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0 and gone(one)
+        assert process.wait(20) == 0 and served.gone(one)
     finally:
         process.kill()
         words = process.communicate()[1]
     assert words == ""
     # A ledger of other terms: no worker can begin, and the watcher says so once and ends.
     other = served.packed(tmp_path, "StableERM", queries=7)
-    process, words = started(other, ledger)
+    process, words = served.started(other, ledger)
     assert process.returncode == 2 and "is the journal of other answers" in words and "Traceback" not in words
 
 
