@@ -74,6 +74,11 @@ def papers() -> dict[str, tuple[str, str]]:
     return {key: (module.TITLE, module.AUTHORS) for key, module in found.items()}
 
 
+def called(paper: str) -> str:
+    """Return a paper's key as people say it: `Kifer 2012`; what is no such key stays."""
+    return f"{paper[:-4].capitalize()} {paper[-4:]}" if paper[-4:].isdigit() and paper[:-4].isalpha() else paper
+
+
 def elsewhere(experiment: str) -> list[str]:
     """Return the file of what was measured elsewhere for an experiment, from the repository's folder; none or one."""
     folder = package(experiment).replace(".", "/")

@@ -14,8 +14,8 @@ class Target:
     or a full name); without it the name under which it is drawn, without paper and with underscores, of a table with
     `_table` behind it. `metrics` and `columns`: what is read of rows; empty means all, which may be millions.
     `datasets`: what is drawn where it is among the rows, for the words beside the figure; empty means all. `source`: an
-    experiment's `rows`, or a whole ledger, `privacy` or `mutants`. `words`: the module of these words; `places` fills
-    it in.
+    experiment's `rows`, or a ledger, `privacy` or `mutants`: all of it, or what it says of one `paper`. `words`: the
+    module of these words; `places` fills it in.
     """
 
     title: str
@@ -27,4 +27,5 @@ class Target:
     columns: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
     source: str = "rows"
+    paper: str = ""
     words: str = ""

@@ -18,7 +18,7 @@ PAPERS = ("dwork2018", "jain2013", "kifer2012", "li2021")
 HOSTILE = "<img src=x onerror=alert(1)> & \"quoted\" </script><script>alert('x')</script>"
 # Drawn by dperm, of one in both forms, published and corrected; the others are quick to draw, and as embedded.
 FIGURES = ("kifer2012-output", "li2021-fig6", "li2021-fig6-corrected")
-SKETCHES = ("dwork2018-realdata", "jain2013-fig2a", "privacy-ledger")
+SKETCHES = ("dwork2018-realdata", "jain2013-fig2a", "privacy-ledger-kifer2012", "privacy-ledger-li2021")
 SKETCH = """<?xml version="1.0" encoding="utf-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="400pt" height="200pt" viewBox="0 0 400 200">
 <rect width="400" height="200" fill="#fff"/><path d="M20 180L380 20" stroke="#0072B2" fill="none"/></svg>

@@ -14,7 +14,7 @@ from dperm_papers.kifer2012.output import figures as output
 from dperm_pipeline import figures
 
 # A figure of rows and a ledger's; `make test-slow` draws them all.
-QUICK = {"kifer2012-output", "privacy-ledger"}
+QUICK = {"kifer2012-output", "privacy-ledger-kifer2012"}
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in sorted(figures.FIGURES)]
 RULE = "draw_kifer2012_output"
 OF_RULE = ("kifer2012-output", "kifer2012-output-sweep", "kifer2012-output-sweep-test")
@@ -105,10 +105,10 @@ def test_a_job_draws_all_that_its_rule_says(draw, run_script, rules, rows):
 
 def test_the_ledgers(draw, run_script, tmp_path):
     privacy, mutants = fake_audits.write_ledgers(tmp_path / "results")
-    both = {"drawn": ["privacy-ledger"], "tables": ["privacy-ledger"]}
+    both = {"drawn": ["privacy-ledger-kifer2012", "privacy-ledger-li2021"], "tables": ["privacy-ledger"]}
     draw(run_script, privacy, rule="draw_privacy", **both)
     draw(run_script, mutants, rule="draw_mutants", tables=["audit-mutants"])
-    for path in ("figures/privacy-ledger.svg", "tables/privacy-ledger.md", "tables/audit-mutants.csv"):
+    for path in ("figures/privacy-ledger-li2021.svg", "tables/privacy-ledger.md", "tables/audit-mutants.csv"):
         assert Path("results/tiny", path).stat().st_size
 
 

@@ -52,6 +52,7 @@ FLOORS = {
         "plan": 6,
         "settings": 0,
         "target": 0,
+        "names": 0,
         "places": 1,
         "elsewhere": 1,
         "audits": 3,

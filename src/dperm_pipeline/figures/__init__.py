@@ -22,19 +22,23 @@ if TYPE_CHECKING:
 _DRAWERS = ("dperm_pipeline.figures", "dperm_pipeline.figures.style")
 _ENGINES = ("dperm_pipeline.figures.engine", "dperm_pipeline.figures.tabulate")
 
+# One of each paper; what compares methods across papers is attacked in theirs.
 _FIGURES: Catalogue[str, Target] = {
-    "privacy-ledger": Target(
-        "Privacy ledger: claim and attack",
+    f"privacy-ledger-{paper}": Target(
+        f"Privacy ledger of {places.called(paper)}: claim and attack",
         "For every mechanism, calibration, neighbouring relation and law of the noise, at its worst budget: the "
         "epsilon that is claimed, and the lower bound that the strongest attack certifies. A bound beyond the claim "
         "refutes it (Holm over the whole ledger).",
-        "A row for each mechanism and law of its noise, with a mark for each guarantee at the share of the claimed "
-        "epsilon that is certified, and an upright line at the claim; refuted marks have a thick rim. The numbers are "
-        "in the table privacy-ledger.",
+        "A row for each mechanism and law of its noise, those with a refuted claim first, with a mark for each "
+        "guarantee at the share of the claimed epsilon that is certified, and an upright line at the claim; refuted "
+        "marks have a thick rim. The numbers are in the table privacy-ledger.",
         function="ledger",
         source="privacy",
         module="dperm_pipeline.figures.audit",
-    ),
+        paper=paper,
+    )
+    for paper in places.paper_keys()
+    if paper[-4:].isdigit()
 }
 _TABLES: Catalogue[str, Target] = {
     "privacy-ledger": Target(
@@ -148,7 +152,7 @@ def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
     if name not in known:
         return None
     target = known[name]
-    return [target.function, *target.columns, *target.metrics]
+    return [target.function, *target.columns, *target.metrics, *([target.paper] if target.paper else [])]
 
 
 def words(name: str, known: Mapping[str, Target]) -> dict[str, Any] | None:
@@ -157,6 +161,11 @@ def words(name: str, known: Mapping[str, Target]) -> dict[str, Any] | None:
         return None
     target = known[name]
     return {"title": target.title, "caption": target.caption, "alt": target.alt, "datasets": [*target.datasets]}
+
+
+def of_claim(name: str, paper: str) -> str:
+    """Return the figure on which a paper's claim is decided, by the name in its catalogue: of a ledger, its own one."""
+    return own if (own := f"{name}-{paper}") in _FIGURES else name
 
 
 def _target(name: str, kind: str) -> Target | None:

@@ -9,22 +9,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dperm.errors import DataError
+from dperm_pipeline import names
 from dperm_pipeline.figures import style
 
 _ORDER = ("refuted", "holds up", "not audited")
-# Calibration -> colour (Okabe & Ito, 2008) and its lane; relation -> marker and its lane.
-_CALIBRATIONS = {
-    "paper": ("#E69F00", 0),
-    "corrected": ("#009E73", 1),
-    "tight": ("#0072B2", 2),
-    "separate": ("#56B4E9", 2),
-}
-_RELATIONS = {"add_remove": "add/remove", "replace": "replace-one"}
-_MARKERS = {"add_remove": ("o", 0), "replace": ("s", 1)}
+# Calibration -> colour (Okabe & Ito, 2008); relation -> marker.
+_CALIBRATIONS = {"paper": "#E69F00", "corrected": "#009E73", "tight": "#0072B2", "separate": "#56B4E9"}
+_MARKERS = {"add_remove": "o", "replace": "s"}
+_LANES = [(calibration, relation) for calibration in _CALIBRATIONS for relation in _MARKERS]
 _REFUTED = "#9C3F00"
 _CALLED = "as called"
-_LAWS = {"gamma": "Gamma", "gaussian": "Gaussian", "laplace": "Laplace"}
-_WIDTH, _ROW, _LANES = 7.0, 0.36, 6
+# In inches: the picture, its least line, a mark's part of it, and the words over a group of lines.
+_WIDTH, _ROW, _LANE, _HEAD = 7.0, 0.19, 0.09, 0.26
 # Shares above it stand at the edge, with an arrow; their numbers are beside them anyhow.
 _FURTHEST = 1.35
 # Beyond e^this, ratios are those of the least doubles: the number is theirs, not the mechanism's. As on the page.
@@ -34,35 +30,52 @@ NO_BOUND = 600.0
 def ledger(rows: pd.DataFrame) -> Figure:
     """Draw what the strongest attack on each guarantee certifies, beside the claim; DataError if a verdict is unknown.
 
-    There is a line for each mechanism and law of its noise, and one for all that its estimator was called with, on
-    it a mark for each calibration and relation that was attacked, at the certified share of the claimed epsilon;
+    There is a line for each mechanism and law of its noise, and one for all that its estimator was called with:
+    those of which anything is refuted stand together above, the furthest from the claim first, the others by name. On
+    it stands a mark for each calibration and relation that was attacked, at the certified share of the claimed epsilon;
     the claim is the line at 1. Refuted marks have a thick rim and their numbers beside them. What was not audited
     is counted under the panel.
     """
     rows = _sorted(rows)
     attacked = rows[rows["verdict"] != "not audited"]
     attacked = attacked.assign(variant=attacked["variant"].map(_shown))
-    laws = list(dict.fromkeys(zip(attacked["mechanism"], attacked["variant"], strict=True)))
-    laws.sort()
-    figure = Figure(figsize=(_WIDTH, 1.6 + _ROW * max(len(laws), 3)))
+    attacked = attacked.assign(
+        share=attacked["audit_lower_bound"] / attacked["epsilon"],
+        lane=[
+            _LANES.index((row.calibration, row.neighbours))
+            for row in attacked[["calibration", "neighbours"]].itertuples()
+        ],
+    )
+    laws = _laws(attacked)
+    # A line is as high as it has marks, and never less than its words.
+    heights = {law: max(_ROW, _LANE * (1 + part["lane"].nunique())) for law, part in laws.items()}
+    refuted = [law for law, part in laws.items() if (part["verdict"] == "refuted").any()]
+    figure = Figure(figsize=(_WIDTH, 1.9 + max(sum(heights.values()), 3 * _ROW)))
     axis = figure.subplots()
     axis.grid(visible=False, axis="y")
-    for place in range(1, len(laws), 2):
-        axis.axhspan(place - 0.5, place + 0.5, color="#000000", alpha=0.035, linewidth=0)
-    # Of marks that share a lane (pure and approximate privacy) the furthest has its numbers beside it.
-    shares = attacked["audit_lower_bound"] / attacked["epsilon"]
-    lanes = [attacked[name].astype(str) for name in ("mechanism", "variant", "calibration", "neighbours")]
-    furthest = set(shares.groupby(lanes).idxmax())
-    for row in attacked.itertuples():
-        _mark(axis, row, laws.index((row.mechanism, row.variant)), numbered=row.Index in furthest)
+    ticks, top = [], 0.0
+    for place, (law, part) in enumerate(laws.items()):
+        if place in (0, len(refuted)):
+            _headline(axis, top, len(refuted) if law in refuted else len(laws) - len(refuted), law in refuted)
+            top += _HEAD
+        if place % 2:
+            axis.axhspan(top, top + heights[law], color="#000000", alpha=0.035, linewidth=0)
+        lanes = sorted(set(part["lane"]))
+        # Of marks that share a lane (pure and approximate privacy) the furthest has its numbers beside it.
+        furthest = set(part.groupby("lane")["share"].idxmax())
+        for row in part.itertuples():
+            y = top + heights[law] * (lanes.index(row.lane) + 1) / (len(lanes) + 1)
+            _mark(axis, row, y, numbered=row.Index in furthest)
+        ticks.append(top + heights[law] / 2)
+        top += heights[law]
     axis.axvline(1.0, color="#222222", linewidth=1.1, zorder=1)
-    axis.set_yticks(range(len(laws)), [_words(*law) for law in laws])
+    axis.set_yticks(ticks, [": ".join(_words(*law)) for law in laws])
     axis.tick_params(axis="y", length=0)
-    axis.set_ylim(max(len(laws), 1) - 0.5, -0.5)
+    axis.set_ylim(max(top, _ROW), 0)
     # Room for the numbers to the right of the last mark.
     axis.set_xlim(0, _FURTHEST + 0.3)
     axis.set_xticks([0, 0.25, 0.5, 0.75, 1.0, 1.25])
-    axis.set_xlabel("certified lower bound, as a share of the claimed ε")
+    axis.set_xlabel("ε certified to be spent, as a share of the ε that is claimed")
     if attacked.empty:
         axis.text(0.5, 0.5, "nothing was attacked", transform=axis.transAxes, ha="center")
     left_out = int((rows["verdict"] == "not audited").sum())
@@ -77,36 +90,54 @@ def ledger(rows: pd.DataFrame) -> Figure:
     return figure
 
 
-def _mark(axis: Axes, row: Any, place: int, *, numbered: bool) -> None:
-    """Draw one guarantee; each calibration and relation has a lane of its own within the row."""
-    colour, first = _CALIBRATIONS[row.calibration]
-    marker, second = _MARKERS[row.neighbours]
-    y = place + (2 * first + second - (_LANES - 1) / 2) / (_LANES + 1.5)
-    share = row.audit_lower_bound / row.epsilon
-    x, refuted = min(share, _FURTHEST), row.verdict == "refuted"
+def _laws(attacked: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return the guarantees of each (mechanism, law), in the order in which they are drawn."""
+    laws = dict(list(attacked.groupby(["mechanism", "variant"])))
+
+    def place(law: tuple[str, str]) -> tuple[float, str, str]:
+        refuted = laws[law].loc[laws[law]["verdict"] == "refuted", "share"]
+        return -refuted.max() if len(refuted) else 0.0, *_words(*law)
+
+    return {law: laws[law] for law in sorted(laws, key=place)}
+
+
+def _headline(axis: Axes, top: float, count: int, refuted: bool) -> None:
+    """Say over a group of lines what they have in common."""
+    noun = "law" if count == 1 else "laws"
+    words = f"refuted: {count} {noun}, the furthest first" if refuted else f"not refuted: {count} {noun}"
+    colour = _REFUTED if refuted else "#222222"
+    axis.axhline(top, color="#999999", linewidth=0.6)
+    # White behind it, where the claim's line runs through.
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    axis.text(0.012, top + 0.6 * _HEAD, words, va="center", size=7.5, weight="bold", color=colour, bbox=behind)
+
+
+def _mark(axis: Axes, row: Any, y: float, *, numbered: bool) -> None:
+    """Draw one guarantee."""
+    colour, marker = _CALIBRATIONS[row.calibration], _MARKERS[row.neighbours]
+    x, refuted = min(row.share, _FURTHEST), row.verdict == "refuted"
     rim = {"markeredgecolor": _REFUTED, "markeredgewidth": 1.3} if refuted else {"markeredgewidth": 0}
     axis.plot([0, x], [y, y], color=colour, linewidth=0.6, alpha=0.5, zorder=2)
     axis.plot(x, y, marker=marker, color=colour, markersize=4.6 if refuted else 4, zorder=3, clip_on=False, **rim)
     if refuted and numbered:
-        arrow = "→ " if share > _FURTHEST else ""
+        arrow = "→ " if row.share > _FURTHEST else ""
         # An event that is impossible for one of the two data sets has no finite bound.
         bounded = row.audit_lower_bound <= NO_BOUND
         words = arrow + (f"{row.audit_lower_bound:.3g} of {row.epsilon:g}" if bounded else "no bound")
-        # The lanes of both relations lie closer than two lines of text.
-        axis.text(x + 0.025 + 0.2 * second, y, words, va="center", size=6, color=_REFUTED)
+        axis.text(x + 0.025, y, words, va="center", size=6, color=_REFUTED)
 
 
 def _handles(attacked: pd.DataFrame) -> list:
     """Return the legend: the claim, calibrations and relations that are there, and refuted marks."""
     point = {"linestyle": "", "markersize": 4.5}
     handles = [
-        Line2D([], [], color=colour, marker="D", label=f"constants: {name}", **point)
-        for name, (colour, _) in _CALIBRATIONS.items()
+        Line2D([], [], color=colour, marker="D", label=names.constants(name), **point)
+        for name, colour in _CALIBRATIONS.items()
         if (attacked["calibration"] == name).any()
     ]
     handles += [
-        Line2D([], [], color="#555555", marker=marker, label=_RELATIONS[name], **point)
-        for name, (marker, _) in _MARKERS.items()
+        Line2D([], [], color="#555555", marker=marker, label=names.RELATIONS[name], **point)
+        for name, marker in _MARKERS.items()
         if (attacked["neighbours"] == name).any()
     ]
     rim = {"markeredgecolor": _REFUTED, "markeredgewidth": 1.3}
@@ -127,7 +158,7 @@ def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
             "paper": rows["paper"],
             "mechanism": rows["mechanism"],
             "calibration": rows["calibration"],
-            "neighbours": rows["neighbours"].map(lambda name: _RELATIONS.get(name, name)),
+            "neighbours": rows["neighbours"].map(lambda name: names.RELATIONS.get(name, name)),
             "noise": rows["variant"],
             "claimed ε": rows["claimed"],
             "δ": rows["delta"].map(style.number),
@@ -153,7 +184,7 @@ def mutants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
             "mutant": rows["name"],
             "what is wrong": rows["broken"],
             "source": rows["source"],
-            "neighbours": rows["neighbours"].map(lambda name: _RELATIONS.get(name, name)),
+            "neighbours": rows["neighbours"].map(lambda name: names.RELATIONS.get(name, name)),
             "claimed ε": rows["epsilon"].map(style.number),
             "δ": rows["delta"].map(style.number),
             "spends at least": rows["mutant_bound"].map(_bound),
@@ -195,10 +226,8 @@ def _shown(variant: str) -> str:
     return _CALLED if variant.startswith("called-") else variant
 
 
-def _words(mechanism: str, law: str) -> str:
-    first, _, rest = law.partition("_")
-    noise = f"{_LAWS[first]} ({rest})" if first in _LAWS and rest else _LAWS.get(law, law.replace("_", " "))
-    return f"{mechanism.replace('_', ' ')}: {noise}"
+def _words(mechanism: str, law: str) -> tuple[str, str]:
+    return names.mechanism(mechanism), "as called in the library" if law == _CALLED else names.law(law)
 
 
 def _bound(value: float) -> str:

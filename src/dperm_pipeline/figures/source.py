@@ -31,7 +31,8 @@ class Rows:
         CorruptFile or ValueError if the rows cannot be read or lack a column.
         """
         if target.source != "rows":
-            return tables.read_records(self._path), ""
+            ledger = tables.read_records(self._path)
+            return ledger[ledger["paper"] == target.paper] if target.paper else ledger, ""
         whole, table = tables.given_up(self._path), self._table
         columns = [*_COLUMNS, *target.columns] if target.columns else table.column_names
         if whole:

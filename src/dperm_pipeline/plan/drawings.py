@@ -74,7 +74,12 @@ def drawings(plan: Plan) -> dict[str, Drawing]:
         if e.figures or e.tables
     }
     known = {"figures": figures.FIGURES, "tables": figures.TABLES}
+    # Of a paper on which there is no attack there is nothing to draw.
+    papers = {"", *(audit.get("paper") for audits in plan.audits.values() for audit in audits.values())}
     for source, rows in (("privacy", PRIVACY), ("mutants", BROKEN)):
-        names = {kind: tuple(n for n, t in every.items() if t.source == source) for kind, every in known.items()}
+        names = {
+            kind: tuple(n for n, t in every.items() if t.source == source and t.paper in papers)
+            for kind, every in known.items()
+        }
         found[source] = Drawing(source, None, rows, names)
     return found

@@ -101,7 +101,7 @@ def build(
     across = {"paper": by_paper.get(sections.ACROSS, sections.NOTHING)}
     chapters = [
         ("index.html", "start", "Start", {"moved": _MOVED}),
-        *((f"paper-{key}.html", "paper", front.name(key), _paper(key, by_paper, common)) for key in keys),
+        *((f"paper-{key}.html", "paper", places.called(key), _paper(key, by_paper, common)) for key in keys),
         ("claims.html", "claims", "All claims", {}),
         ("ledger.html", "ledger", "Privacy ledger", {}),
         ("choose.html", "choose", "What to pick", across),
@@ -154,7 +154,7 @@ def render(template: str, **context: Any) -> str:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"paper_name": front.name, "words": front.words}
+    environment.filters |= {"paper_name": places.called, "words": front.words}
     return environment.get_template(template).render(**context)
 
 

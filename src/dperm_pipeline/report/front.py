@@ -4,17 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dperm_pipeline import places
 from dperm_pipeline.report import ledgers
 
 # Where the claim stands on the line of refuted guarantees, and the factor at its end where nothing goes further.
 _CLAIM, _LEAST_END = 10.0, 10.0
 CONSTANTS = {"paper": "as printed", "tight": "tight constants", "corrected": "corrected constants"}
 _FILTERED = ("paper", "mechanism", "calibration", "neighbours")
-
-
-def name(paper: str) -> str:
-    """Return a paper's key as people say it: `Kifer 2012`; what is no such key stays."""
-    return f"{paper[:-4].capitalize()} {paper[-4:]}" if paper[-4:].isdigit() and paper[:-4].isalpha() else paper
 
 
 def words(text: str) -> str:
@@ -30,7 +26,7 @@ def broken(refuted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             **line,
             "shown": words(line["mechanism"]),
-            "name": name(line["paper"]),
+            "name": places.called(line["paper"]),
             "constants": CONSTANTS.get(line["calibration"], line["calibration"]),
             "place": f"{min(100.0, _CLAIM + (100 - _CLAIM) * math.log(line['factor']) / end):.1f}",
             "filters": {**{key: line[key] for key in _FILTERED}, "verdict": "refuted"},

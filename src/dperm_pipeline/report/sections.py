@@ -13,7 +13,7 @@ from dperm.errors import CorruptFile
 from dperm_pipeline import figures as drawn
 from dperm_pipeline import places
 from dperm_pipeline.claims import answers
-from dperm_pipeline.report import errata, front, ledgers
+from dperm_pipeline.report import errata, ledgers
 from dperm_pipeline.report.rows_read import RowsSummary
 from dperm_pipeline.target import Target
 
@@ -62,7 +62,7 @@ def papers(claims: Sequence[Mapping[str, Any]], privacy: pd.DataFrame, verdicts:
     return [
         {
             "key": key,
-            "name": front.name(key),
+            "name": places.called(key),
             "title": title,
             "authors": authors,
             "claims": counted(answered.loc[answered["paper"] == key, "kind"], answers.ANSWERS),
@@ -139,7 +139,7 @@ def figures(
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each SVG file; CorruptFile if it is not one.
 
-    `name paper svg title caption alt source width height claims note`: svg is the bytes of the file, the size in
+    `name paper svg title caption alt source of width height claims note`: svg is the bytes of the file, the size in
     points, claims those decided on it (`by_figure` of `verdicts.context`), and note what the rows of its origin say
     of repeats and data sets.
     """
@@ -164,6 +164,7 @@ def _figure(
         "caption": caption,
         "alt": alt,
         "source": known.source if known else "rows",
+        "of": known.paper if known else "",
         "width": width,
         "height": height,
         "size": (width, height),

@@ -53,7 +53,7 @@ def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ())
         "answers": [_answer(answer, tests[answer.claim]) for answer in answered],
         "counts": sections.counted(pd.Series([answer.kind for answer in answered]), answers.ANSWERS),
         "rows": [_row(line, command(line.id, scale, chosen), errata, first) for line in lines],
-        "by_figure": {figure: _claims(part) for figure, part in _grouped(lines, lambda line: line.figure).items()},
+        "by_figure": {figure: _claims(part) for figure, part in _grouped(lines, _figure).items()},
         "rules": {test: words.RULES[test] for test in sorted(judged["test"].unique())},
         "answer_options": json.dumps({"filters": _ANSWER_FILTERS}),
         "options": json.dumps({"filters": _FILTERS}),
@@ -109,6 +109,10 @@ def test_name(line: Any) -> str:
     return f"{line.id} {line.variant}" + (f" on {line.dataset}" if line.dataset else "")
 
 
+def _figure(line: Any) -> str:
+    return drawn.of_claim(line.figure, line.paper)
+
+
 def _claims(part: Sequence[Any]) -> list[dict[str, Any]]:
     """The claims of one figure: id, place, its first row, and how often each verdict was given."""
     found = []
@@ -121,17 +125,19 @@ def _claims(part: Sequence[Any]) -> list[dict[str, Any]]:
 
 def _row(line: Any, again: str, errata: Container[str], first: Mapping[str, str]) -> dict[str, Any]:
     linked = {key: _linked(slips.links(getattr(line, key) or "", errata), first) for key in ("place", "reason", "note")}
-    known = drawn.FIGURES.get(line.figure) or drawn.TABLES.get(line.figure)
+    figure = _figure(line)
+    known = drawn.FIGURES.get(figure) or drawn.TABLES.get(figure)
     return {
         **{key: getattr(line, key) or "" for key in ("id", "paper", "variant", "dataset", "statement", "verdict")},
-        **{key: getattr(line, key) for key in ("test", "experiment", "figure")},
+        **{key: getattr(line, key) for key in ("test", "experiment")},
+        "figure": figure,
         **linked,
         **_numbers(line),
         "row": row_id(line.id, line.variant, line.dataset),
         "headline": "yes" if line.headline else "no",
         "beside": line.beside,
-        "figure_title": known.title if known else line.figure,
-        "drawn": line.figure in drawn.FIGURES,
+        "figure_title": known.title if known else figure,
+        "drawn": figure in drawn.FIGURES,
         "command": again,
     }
 

@@ -123,7 +123,8 @@ def test_one_job_draws_all_of_an_experiment_or_a_ledger(every):
         for e in planned().plan.of_scale("paper")
         if e.figures or e.tables
     }
-    expected["privacy"] = ("results/paper/privacy.parquet", ("privacy-ledger",), ("privacy-ledger",))
+    ledgers = tuple(f"privacy-ledger-{paper}" for paper in ("kifer2012", "jain2013", "dwork2018", "li2021"))
+    expected["privacy"] = ("results/paper/privacy.parquet", ledgers, ("privacy-ledger",))
     expected["mutants"] = ("results/paper/mutants.parquet", (), ("audit-mutants",))
     found = {job.label.removeprefix("figures/"): job for job in every.values() if job.rule.startswith("draw_")}
     assert set(found) == set(expected)

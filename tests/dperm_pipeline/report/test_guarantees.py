@@ -65,7 +65,7 @@ def context(written, pytestconfig):
 @pytest.fixture(scope="module")
 def page(context):
     counts = {"privacy": context["counts"]}
-    drawn = {"name": "privacy-ledger", "source": "privacy", "title": "All", "caption": "", "alt": "", "note": {}}
+    drawn = {"name": "privacy-ledger-li2021", "source": "privacy", "title": "All", "caption": "", "alt": "", "note": {}}
     made = {"csv": "", "command": "", "code": None, "claims": []}
     figure = {**drawn, **made, "width": 1, "height": 1}
     listed = [

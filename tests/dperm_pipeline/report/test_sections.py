@@ -111,7 +111,7 @@ def test_corrected_figures_stand_beside_their_own_and_numbered_ones_come_first()
         return {"name": name, "paper": name.partition("-")[0], "source": "rows"}
 
     names = ("li2021-moor", "li2021-fig10", "li2021-fig2-corrected", "li2021-fig2", "li2021-fig3-corrected", "own-x")
-    ledger = {"name": "privacy-ledger", "paper": "privacy", "source": "privacy"}
+    ledger = {"name": "privacy-ledger-li2021", "paper": "privacy", "source": "privacy"}
     found = sections.by_paper([*map(figure, names), ledger], [])
     assert [section["key"] for section in found] == ["li2021", "own"]
     groups = [[one["name"].removeprefix("li2021-") for one in group] for group in found[0]["figures"]]

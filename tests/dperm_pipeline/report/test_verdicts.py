@@ -106,7 +106,7 @@ def test_each_claim_has_one_answer_above_its_tests(written):
 
 
 def test_claims_of_a_figure_are_counted_by_verdict(context):
-    assert context["by_figure"]["privacy-ledger"] == [
+    assert context["by_figure"]["privacy-ledger-kifer2012"] == [
         {"id": "K-c17", "place": record()["place"], "row": "claim-K-c17-printed", "verdicts": {"not run": 1}}
     ]
 

@@ -95,7 +95,8 @@ theorem2 = Figure(
     notes=[
         "Exact laws on the line (design q1: p = 1, at most two records, Huber loss), Δ = 2λ/ε, no repeats: nothing is "
         "sampled. Upper panels: δ(ε′) of the worst pair of data sets that a search found; a line above the cross "
-        "breaks the promise. Under add/remove nothing needs correcting. Attacks are in the figure privacy-ledger."
+        "breaks the promise. Under add/remove nothing needs correcting. Attacks are in the figure "
+        "privacy-ledger-kifer2012."
     ],
 )
 
