@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from dperm_pipeline import files, places
+from dperm_pipeline import files, names, places
 from dperm_pipeline.report import (
     assets,
     crate,
@@ -154,6 +154,7 @@ def render(template: str, **context: Any) -> str:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
+    environment.filters |= {"mechanism": names.mechanism, "law": names.law, "constants": names.constants}
     environment.filters |= {"paper_name": places.called, "words": front.words}
     return environment.get_template(template).render(**context)
 

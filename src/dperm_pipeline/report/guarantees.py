@@ -14,7 +14,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from dperm.errors import CorruptFile
-from dperm_pipeline import tables
+from dperm_pipeline import names, places, tables
 from dperm_pipeline.claims.ledger import NOISE
 from dperm_pipeline.report import errata as errata_of
 from dperm_pipeline.report import ledgers, sections
@@ -30,7 +30,7 @@ MUTANT_COLUMNS = (
     "other_hits", "other_tries", "mutant_bound", "twin_bound", "p_holm", "white_box_p", "verdict", "twin_verdict",
     "caught_by",
 )  # fmt: skip
-RELATIONS = {"add_remove": "add/remove", "replace": "replace-one"}
+RELATIONS = names.RELATIONS
 GUARANTEES = {
     "proved": "proved for what the code releases",
     "proved_exact": "proved for the exact minimiser, which the solver meets up to its certificate",
@@ -107,12 +107,21 @@ def context(privacy: str | Path, mutants: str | Path, errata: str | Path) -> dic
         },
         "guarantees": guarantees,
         "legend": [(bar(bound, 1.0, proved), words) for bound, proved, words in LEGEND],
-        "options": json.dumps({"filters": {key: {"label": label} for key, label in FILTERS.items()}}),
+        "options": json.dumps({"filters": _filters(guarantees)}),
         "mutant_counts": caught,
         "mutant_words": _mutant_words(caught, broken),
         "mutants": [_mutant(line, known) for line in broken],
         "mutant_options": json.dumps({"filters": {"group": {"label": "group"}, "verdict": {"label": "verdict"}}}),
         "errata": _by_paper(known),
+    }
+
+
+def _filters(guarantees: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the filters of the table, with the words of their menus."""
+    said = {"paper": places.called, "mechanism": names.mechanism, "calibration": names.constants}
+    return {
+        key: {"label": label, "words": {row[key]: said[key](row[key]) for row in guarantees} if key in said else {}}
+        for key, label in FILTERS.items()
     }
 
 
@@ -169,7 +178,6 @@ def _guarantee(line: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], 
         "calibration": line["calibration"],
         "neighbours": RELATIONS.get(line["neighbours"], line["neighbours"]),
         "variant": variant,
-        "law": _breakable(variant),
         "epsilon": f"{epsilon:.4g}",
         "delta": f"{float(line['delta']):.3g}",
         "guarantee": line["guarantee"],
@@ -197,11 +205,6 @@ def _guarantee(line: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], 
     return row
 
 
-def _breakable(name: str) -> Markup:
-    """Let a long name break after its underscores, as it does after its hyphens."""
-    return Markup("_<wbr>").join(name.split("_"))
-
-
 def _spent(bound: float | None, epsilon: float, proved: bool, alone: bool) -> str:
     """Say in a few words in which interval the epsilon really spent lies."""
     if bound is None:
@@ -225,7 +228,8 @@ def _sentence(row: Mapping[str, Any], line: Mapping[str, Any]) -> str:
     """Say what was claimed, what the attack shows and what a proof leaves open."""
     certified = rounded_down(float(line["audit_lower_bound"]))
     budget = f"ε = {row['epsilon']}" + (f", δ = {row['delta']}" if line["delta"] else "")
-    claimed = f"{row['mechanism']} claims {budget} for {row['neighbours']} neighbours"
+    law = f" ({names.law(row['variant'])})" if row["variant"] else ""
+    claimed = f"{names.mechanism(row['mechanism'])}{law} claims {budget} for {row['neighbours']} neighbours"
     proof = GUARANTEES.get(row["guarantee"], row["guarantee"])
     if not row["attacked"]:
         return f"{claimed}; this budget was not attacked ({row['reason']}). Guarantee: {proof}."

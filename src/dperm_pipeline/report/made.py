@@ -30,7 +30,7 @@ def files(
     """Add `csv command code` to each figure and table; return the files that lie beside the pages, by name.
 
     `csv` is the address of its numbers: of a table those that it was made with, of a figure those of its rows
-    (`numbers`); empty where there are none.
+    (`numbers`); empty where there are none, and `over` says that they would be too many.
     """
     found = {f"figures/{one['name']}.svg": assets.compact(one["svg"]) for one in figures}
     read: dict[tuple[str, ...], bytes | None] = {}
@@ -38,7 +38,7 @@ def files(
     for kind, known, shown in (("tables", drawn.TABLES, tables), ("figures", drawn.FIGURES, figures)):
         for one in shown:
             target, origin = known.get(one["name"]), origins.get(one["name"])
-            one |= {"csv": "", "command": command(kind, one["name"], scale), "code": code(target)}
+            one |= {"csv": "", "over": "", "command": command(kind, one["name"], scale), "code": code(target)}
             if kind == "tables":
                 # Both are made by one job.
                 path = one["path"].with_suffix(".csv")
@@ -49,6 +49,7 @@ def files(
                 if asked not in read:
                     read[asked] = numbers(rows[origin], target)
                 text = read[asked]
+                one["over"] = f"{LONGEST:,}" if text is None else ""
             else:
                 one["csv"], text = ledgers.get(one["source"], {}).get("csv", ""), None
             if text is not None:

@@ -66,7 +66,7 @@ def context(written, pytestconfig):
 def page(context):
     counts = {"privacy": context["counts"]}
     drawn = {"name": "privacy-ledger-li2021", "source": "privacy", "title": "All", "caption": "", "alt": "", "note": {}}
-    made = {"csv": "", "command": "", "code": None, "claims": []}
+    made = {"csv": "", "over": "", "command": "", "code": None, "claims": []}
     figure = {**drawn, **made, "width": 1, "height": 1}
     listed = [
         report.render("errata.html", paper={"key": key}, errata=found) for key, found in context["errata"].items()

@@ -23,7 +23,7 @@ import pytest
 from dperm.errors import CorruptFile
 from dperm_pipeline import claims, figures, report, tables
 from dperm_pipeline.claims import answers
-from dperm_pipeline.report import site
+from dperm_pipeline.report import made, site
 from dperm_pipeline.report.__main__ import main
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
@@ -269,6 +269,18 @@ def outline(svg):
     paths = re.findall(r' d="([^"]*)"', svg)
     numbers = [float(number) for path in paths for number in re.findall(r"-?\d+(?:\.\d+)?", path)]
     return re.findall(r"<[a-zA-Z]+|style=\"[^\"]*\"|transform=\"[^\"]*\"", svg), numbers
+
+
+def test_a_figure_of_too_many_numbers_says_that_it_has_no_csv(inputs, monkeypatch):
+    monkeypatch.setattr(made, "LONGEST", 1)
+    name, (rows,) = "kifer2012-output", inputs["rows"]
+    note = {"experiment": name, "repeats": 1, "own": True, "datasets": []}
+    words = {"title": "", "caption": "", "alt": "", "width": 1, "height": 1, "claims": [], "note": note}
+    figure = {"name": name, "svg": b"<svg/>", "source": "rows", **words}
+    files = made.files([figure], [], {name: rows}, {name: name}, "quick")
+    assert figure["csv"] == "" and [*files] == [f"figures/{name}.svg"]
+    page = report.render("drawn.html", paper={"figures": [[figure]], "tables": []})
+    assert "No CSV: its numbers are more than 1 lines" in page and "numbers (CSV)" not in page
 
 
 def test_each_table_is_shown_once_in_full(page, inputs):
