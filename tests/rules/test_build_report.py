@@ -47,6 +47,8 @@ def make_parts(breast_cancer, tiny):
     figures.make_table("kifer2012-output", ROWS, csv=MD.with_suffix(".csv"), md=MD)
     figures.make_table("privacy-ledger", PRIVACY, csv=LEDGER.with_suffix(".csv"), md=LEDGER)
     (RESULTS / "config.yaml").write_text(yaml.safe_dump(tiny.resolved("tiny")), encoding="utf-8")
+    # The crate has the workflow from the folder in which Snakemake runs.
+    shutil.copy(ROOT / "Snakefile", "Snakefile")
     DATA.parent.mkdir(parents=True)
     shutil.copy(breast_cancer, DATA)
     cost = Path("benchmarks/tiny/kifer2012-output/collect.tsv")
