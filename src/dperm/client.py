@@ -5,11 +5,14 @@ Nothing but the standard library speaks to the network here, and a machine that 
 
 import http.client
 import json
+import math
+import re
 import secrets
 import ssl
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -69,7 +72,7 @@ class Client:
         insecure: bool = False,
         certificates: str | None = None,
     ):
-        parts = urlsplit(url)
+        parts = urlsplit(str(url))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or "@" in url:
             raise ValueError(f"url={url!r} must be http(s)://host[:port][/path], without a user, query or fragment")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK and not insecure:
@@ -77,8 +80,14 @@ class Client:
                 f"url={url!r} would send the key unencrypted; take https (docs/service.md), or insecure=True in a "
                 "network that nobody else reads"
             )
-        if not key or not key.isascii() or not key.isprintable() or " " in key:
+        if not isinstance(key, str) or not re.fullmatch("[!-~]+", key):
             raise ValueError("key must be an API key, as `dperm keys add` shows it")
+        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+            raise ValueError(f"retries={retries!r} must be an integer, 0 or above; it counts attempts after the first")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+            raise ValueError(f"timeout={timeout!r} must be a number above 0; it is seconds for one attempt")
+        if certificates is not None and not Path(certificates).is_file():
+            raise ValueError(f"certificates={certificates!r} is no file; it holds the certificates to trust, as PEM")
         self.url, self.timeout, self.retries = url.rstrip("/"), timeout, retries
         self._key, self._path = key, parts.path.rstrip("/")
         self._host, self._port, self._tls = parts.hostname, parts.port, None

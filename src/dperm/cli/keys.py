@@ -1,10 +1,14 @@
 """The command `dperm keys`: who may ask the service, and how much."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dperm.cli.serve import LEDGER
+from dperm.cli.wrong import Wrong
+from dperm.errors import CorruptFile
 
 COMMAND = "keys"
 
@@ -33,29 +37,34 @@ def declare(commands: Any) -> None:
     add.add_argument("--model", type=Path, help="the model file, before the ledger exists: then it is made")
 
 
-def _accounts(given: argparse.Namespace) -> Any:
+@contextmanager
+def _accounts(given: argparse.Namespace) -> Iterator[Any]:
+    """Give the accounts of a ledger, in its turn."""
     from dperm.mechanisms.serving import Serving
     from dperm.mechanisms.stores import choice
     from dperm.serve import files
     from dperm.serve.accounts import Accounts
 
-    where = choice.database(given.budget_db)
-    if getattr(given, "model", None) is not None:
-        # What a ledger counts depends on the model, and where it is bound to a fit on that as well.
-        files.load(given.model).fitted(where)
-    return Accounts(Serving(where, None))
+    try:
+        where = choice.database(given.budget_db)
+        if getattr(given, "model", None) is not None:
+            # What a ledger counts depends on the model, and where it is bound to a fit on that as well.
+            files.load(given.model).fitted(where)
+        accounts = Accounts(Serving(where, None))
+        with accounts.serving.turn():
+            yield accounts
+    except (OSError, CorruptFile) as error:
+        raise Wrong(f"--budget-db {given.budget_db} cannot be used: {error}") from None
 
 
 def _add(given: argparse.Namespace) -> int:
-    accounts = _accounts(given)
-    with accounts.serving.turn():
+    with _accounts(given) as accounts:
         print(accounts.add(given.name, share=given.share, rate=given.rate))
     return 0
 
 
 def _list(given: argparse.Namespace) -> int:
-    accounts = _accounts(given)
-    with accounts.serving.turn():
+    with _accounts(given) as accounts:
         for one in accounts.all.values():
             share = "no share of its own" if one.share is None else f"of {one.share}"
             print(f"{one.name}: {one.used} new rows {share}{', revoked' if one.revoked else ''}")
@@ -63,8 +72,7 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _revoke(given: argparse.Namespace) -> int:
-    accounts = _accounts(given)
-    with accounts.serving.turn():
+    with _accounts(given) as accounts:
         accounts.revoke(given.name)
     print(f"{given.name} is revoked")
     return 0

@@ -139,7 +139,10 @@ def born(path: Path, terms: Mapping[str, Any] | None, bound: bytes | None = None
 def header(terms: Mapping[str, Any] | None, bound: bytes | None) -> bytes:
     """Return the first line of a new journal."""
     if terms is None:
-        raise CorruptFile("there is no such ledger; what it counts is known once a model answers from it")
+        raise CorruptFile(
+            "there is no such ledger; name the one that a service answers from, or make it: dperm keys add NAME "
+            "--model model.dperm --budget-db ..."
+        )
     salt = secrets.token_hex(16)
     of = {} if bound is None else {"fitted": salted(salt, bound)}
     return (json.dumps({"format": _FORMAT, "salt": salt, **of, **terms}, sort_keys=True) + "\n").encode()

@@ -27,7 +27,7 @@ from dperm.mechanisms.serving import Listener, Serving
 MOST = 4096
 # Of one key; a retry comes soon, or not at all.
 _RETRIES = 10_000
-_KEY = re.compile(r"dperm_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
+KEY = re.compile(r"dperm_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
 
 
 class Cost(NamedTuple):
@@ -116,7 +116,7 @@ class Accounts(Listener):
 
     def of(self, key: str | None) -> Account | None:
         """Return the account of a key; None of a wrong or revoked one, after as much work."""
-        match = _KEY.fullmatch(key or "")
+        match = KEY.fullmatch(key or "")
         account = self.all.get(match[1]) if match else None
         right = hmac.compare_digest(self.serving.salted((key or "").encode()), account.digest if account else "")
         return account if account and right and not account.revoked else None

@@ -21,9 +21,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from dperm.errors import CorruptFile, ReleaseError
-from dperm.serve import bodies, page
+from dperm.serve import accounts, bodies, page
 from dperm.serve.batches import Batches, Full
-from dperm.serve.service import MOST_ROWS, Asked, Service, Told
+from dperm.serve.service import MOST_ROWS, NO_KEY, Asked, Service, Told
 
 MOST_BYTES = 4 << 20
 _JSON = "application/json"
@@ -44,10 +44,11 @@ class Wrong(Exception):
         self.status, self.detail, self.headers = status, detail, headers
 
 
-def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI:
+def made(service: Service, broken: Callable[[bool], None] = lambda lost: None) -> FastAPI:
     """Return the application.
 
-    - broken: called when the ledger cannot be written: nothing more is answered by this process.
+    - broken: called when the ledger cannot be used: nothing more is answered by this process. It is given whether the
+      ledger is lost (deleted, replaced, put back, damaged), so that no other process may go on either.
     """
     # No redirect of a path with one slash too many: it would go wherever the request says that this host is.
     app = FastAPI(title="dperm", summary="Private prediction", docs_url=None, redoc_url=None, redirect_slashes=False)
@@ -61,8 +62,10 @@ def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI
         except Full:
             raise Wrong(503, "too many requests wait; come again", **{"retry-after": "1"}) from None
         except (OSError, ReleaseError, CorruptFile) as error:
+            # After a failed write it is closed, and every other request is refused for that.
+            lost = not isinstance(error, OSError) and not service.serving.closed
             log("the ledger cannot be used", error)
-            broken()
+            broken(lost)
             raise Wrong(503, "the ledger cannot be written: nothing was answered", **{"retry-after": "5"}) from None
         if found.status != 200:
             raise Wrong(found.status, found.detail, **({"retry-after": str(found.wait)} if found.wait else {}))
@@ -71,12 +74,16 @@ def made(service: Service, broken: Callable[[], None] = lambda: None) -> FastAPI
     @app.post("/v1/predict", response_model=bodies.Answers, responses=_ERRORS, openapi_extra=_BODY)
     async def predict(request: Request, key: Key) -> Any:
         """Answer a batch of rows: all of them or none. Rows that have an answer get it again for nothing."""
+        secret = _secret(key)
+        if not accounts.KEY.fullmatch(secret or ""):
+            # Before anything is read: nobody without a key keeps the server busy.
+            raise Wrong(401, NO_KEY)
         body = await _read(request)
         retry = request.headers.get("idempotency-key")
         if retry is not None and not _RETRY.fullmatch(retry):
             raise Wrong(422, "Idempotency-Key must be 1 to 200 printable characters without spaces")
         rows = _rows(service, body)
-        found = await told(Asked(_secret(key), rows, retry, body))
+        found = await told(Asked(secret, rows, retry, body))
         charged, repeated, remaining = found.counts
         return _answer(bodies.answers(found.answers, charged, repeated, remaining, wide))
 

@@ -26,7 +26,7 @@ from dperm.mechanisms.session.card import privacy_card
 from dperm.serve import allowed
 
 FORMAT = "dperm model, version 1"
-_PUBLIC, _PRIVATE, _ARRAYS = "model.json", "private.npz", ("X.npy", "y.npy")
+_PUBLIC, _PRIVATE, _ARRAYS = "model.json", "private.npz", ("X.npy", "y.npy", "salt.npy")
 _KEYS = {"format", "estimator", "parameters", "encoder", "columns", "private", "sha256", "card", "whole"}
 # model.json is words and numbers: more is not looked at.
 _WORDS = 4 << 20
@@ -218,7 +218,8 @@ def _encoder(words: Any) -> PublicEncoder:
 
 def _npz(X: np.ndarray, y: np.ndarray) -> bytes:
     file = io.BytesIO()
-    np.savez(file, X=X, y=y)
+    # The checksum of this part is not private: without a salt whoever guesses the records could check the guess.
+    np.savez(file, X=X, y=y, salt=np.frombuffer(os.urandom(32), np.uint8))
     return file.getvalue()
 
 

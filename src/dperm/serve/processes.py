@@ -87,10 +87,10 @@ class _Watcher:
                 if worker.poll() is None:
                     continue
                 if worker.returncode == _FAILED:
-                    # It has said why, and would do so again.
+                    # It has said why, and would do so again; where the ledger is lost, nobody may go on.
                     return _FAILED
                 time.sleep(max(0.0, _PAUSE - (time.monotonic() - self._begun[k])))
-                self._workers[k], self._begun[k] = self._start(k), time.monotonic()
+                self._workers[k], self._begun[k] = self._start(k, anew=True), time.monotonic()
 
     def _ready(self) -> int:
         try:
@@ -98,12 +98,13 @@ class _Watcher:
         except BlockingIOError:
             return 0
 
-    def _start(self, k: int) -> subprocess.Popen:
+    def _start(self, k: int, *, anew: bool = False) -> subprocess.Popen:
         fds = {"listening": self._listening, "shared": self._shared, "life": self._life, "tell": self._tell}
-        given = json.dumps({**self._given, **fds, "worker": k})
+        given = json.dumps({**self._given, **fds, "worker": k, "anew": anew})
         # A URL may hold a password, and arguments are seen by all users of a machine.
         worker = subprocess.Popen(
-            [sys.executable, "-m", "dperm.serve.processes"],
+            # -P: no module of the folder that one happens to be in.
+            [sys.executable, "-P", "-m", "dperm.serve.processes"],
             stdin=subprocess.PIPE,
             pass_fds=list(fds.values()),
             text=True,
@@ -126,8 +127,10 @@ class _Watcher:
             os.close(each)
 
 
-def work(model: str, ledger: str, workers: int, worker: int, listening: int, shared: int, life: int, tell: int) -> int:
-    """Be a worker: fit the model, and answer until the watcher ends."""
+def work(
+    model: str, ledger: str, workers: int, worker: int, anew: bool, listening: int, shared: int, life: int, tell: int
+) -> int:
+    """Be a worker (anew: for one that died): fit, answer until the watcher ends, and return the exit status."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_ENDS, signal.SIGCHLD})
     server = None
 
@@ -142,6 +145,7 @@ def work(model: str, ledger: str, workers: int, worker: int, listening: int, sha
     import uvicorn
     from threadpoolctl import threadpool_limits
 
+    from dperm.mechanisms.serving import Serving
     from dperm.serve import app, files
     from dperm.serve.service import Service
     from dperm.serve.shared import Shared
@@ -155,13 +159,22 @@ def work(model: str, ledger: str, workers: int, worker: int, listening: int, sha
     threadpool_limits(1)
     # What the constants promise was said when the model was packed.
     warnings.simplefilter("ignore", RuntimeWarning)
+    if anew:
+        # It was there before: one that is not there now was deleted, and a new one would be a new budget.
+        Serving(ledger, None)
     service = Service(files.load(model), ledger, shared=Shared(shared, workers, worker))
+    status = 0
 
     def end(*_: object) -> None:
         server.should_exit = True
 
+    def broken(lost: bool) -> None:
+        nonlocal status
+        status = max(status, _FAILED if lost else 1)
+        end()
+
     config = uvicorn.Config(
-        app.made(service, broken=end), lifespan="off", ws="none", log_level="warning", access_log=False,
+        app.made(service, broken=broken), lifespan="off", ws="none", log_level="warning", access_log=False,
         server_header=False, proxy_headers=False, timeout_keep_alive=60, timeout_graceful_shutdown=_GRACE,
     )  # fmt: skip
     server = Server(config)
@@ -169,7 +182,7 @@ def work(model: str, ledger: str, workers: int, worker: int, listening: int, sha
         signal.signal(each, end)
     os.write(tell, b"r")
     server.run(sockets=[socket.socket(fileno=os.dup(listening))])
-    return 0
+    return status
 
 
 def main() -> int:

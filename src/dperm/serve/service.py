@@ -27,6 +27,7 @@ from dperm.serve.shared import Shared
 
 # Of one request.
 MOST_ROWS = 1000
+NO_KEY = "give the key of an analyst: Authorization: Bearer dperm_..."
 
 
 @dataclass(frozen=True)
@@ -116,12 +117,12 @@ class Service:
     ) -> "Told | _Accepted":
         """Return a problem, or a request that is accepted and charged to its account."""
         if account is None:
-            return Told(401, "give the key of an analyst: Authorization: Bearer dperm_...")
-        if asked.rows is None:
-            return Told(200, counts=(account.share, account.used, account.remaining, *self._left()))
+            return Told(401, NO_KEY)
         wait = self.shared.wait(account.place, account.rate, time.monotonic())
         if wait:
             return Told(429, f"this key may send {account.rate} requests a minute", wait=wait)
+        if asked.rows is None:
+            return Told(200, counts=(account.share, account.used, account.remaining, *self._left()))
         retry, before = (), None
         if asked.retry is not None:
             retry = self.serving.salted(asked.retry.encode()), self.serving.salted(asked.body)
@@ -129,7 +130,10 @@ class Service:
             if before and before[0] != retry[1]:
                 return Told(409, "this idempotency key came with another body; take a new one for another request")
         new = [name for name in names if name not in together]
-        if not before and account.remaining is not None and len(new) > account.remaining:
+        if before and not new:
+            return _Accepted(asked, before[1])
+        # Rows may be new under a known idempotency key: answers were lost in a crash, or another model answers now.
+        if account.remaining is not None and len(new) > account.remaining:
             return Told(
                 403, f"{len(new)} new rows, and {account.remaining} remain of this key's share; repeats are free"
             )
@@ -137,9 +141,6 @@ class Service:
             left = self.ledger.remaining - len(together)
             return Told(403, f"{len(new)} new rows, and {left} remain of the budget; repeats are free")
         together.update(new)
-        if before:
-            # New are those alone whose answers were lost in a crash after their charge.
-            return _Accepted(asked, before[1])
         self.shared.rows(len(asked.rows), len(new))
         return _Accepted(asked, self.accounts.use(account, len(new), len(asked.rows), *retry))
 

@@ -178,17 +178,18 @@ def test_raw_records_are_encoded_and_none_makes_it_fail(tmp_path):
 
 def test_where_the_disk_refuses_nothing_leaves(one, monkeypatch, capsys):
     ended = []
-    web, key = served.Web(one, broken=lambda: ended.append(1)), served.key(one)
+    web, key = served.Web(one, broken=ended.append), served.key(one)
 
     def full(*_):
         raise OSError(28, "secret 0.123")
 
     monkeypatch.setattr(os, "fsync", full)
     answer = web("/v1/predict", {"rows": ROWS}, key=key)
-    assert told(answer)[0] == 503 and ended == [1] and b"answers" not in answer[2]
+    assert told(answer)[0] == 503 and ended == [False] and b"answers" not in answer[2]
     monkeypatch.undo()
-    # Nobody knows what was written: this process answers no more.
+    # Nobody knows what was written: this process answers no more. Another one may: the ledger is there.
     assert told(web("/v1/predict", {"rows": ROWS}, key=key))[0] == 503
+    assert ended == [False, False]
     assert told(web("/v1/health"))[0] == 503
     assert "secret" not in capsys.readouterr().err
 
@@ -228,8 +229,33 @@ def test_neighbours_get_the_same_words(tmp_path):
     assert said[0] == said[1]
 
 
-def test_a_replaced_ledger_is_refused(one, web, tmp_path):
-    key = served.key(one)
+def test_a_replaced_ledger_is_refused(one, tmp_path):
+    ended = []
+    web, key = served.Web(one, broken=ended.append), served.key(one)
     web("/v1/predict", {"rows": ROWS}, key=key)
     (tmp_path / "ledger").unlink()
     assert told(web("/v1/predict", {"rows": ROWS}, key=key))[0] == 503
+    assert ended == [True]
+
+
+def test_without_a_key_nothing_is_read(web):
+    assert web.raw("POST", "/v1/predict", parts=())[0] == 401
+
+
+def test_a_key_pays_for_rows_that_another_model_answers_anew(tmp_path):
+    """The same ledger, the same terms, other records: an idempotency key of before is no free pass."""
+    for seed, charged in ((0, 2), (1, 1)):
+        one = served.service(served.packed(tmp_path, "StableERM", seed=seed), tmp_path / "ledger.other")
+        if seed == 0:
+            key = served.key(one, share=3)
+        rows = {"rows": ROWS[:2] if seed == 0 else ROWS[:1]}
+        found = told(served.Web(one)("/v1/predict", rows, key=key, idempotency_key=f"key{seed}"))
+        assert found[0] == 200 and found[1]["charged"] == charged
+    # Of the first key's body nothing is left of the share, and no answer is in this fit.
+    again = served.Web(one)("/v1/predict", {"rows": ROWS[:2]}, key=key, idempotency_key="key0")
+    assert told(again)[0] == 403
+
+
+def test_asking_for_the_budget_counts_as_a_request(one, web):
+    key = served.key(one, rate=2)
+    assert [told(web("/v1/budget", key=key))[0] for _ in range(3)] == [200, 200, 429]

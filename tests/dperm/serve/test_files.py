@@ -43,7 +43,12 @@ def npy(array, **how):
 
 def private(**arrays):
     X, y = served.records()
-    return zipped({f"{name}.npy": npy(array, allow_pickle=True) for name, array in {"X": X, "y": y, **arrays}.items()})
+    return zipped(
+        {
+            f"{name}.npy": npy(array, allow_pickle=True)
+            for name, array in {"X": X, "y": y, "salt": np.zeros(32, np.uint8), **arrays}.items()
+        }
+    )
 
 
 def signed(good, content=None, **changes):
@@ -122,10 +127,24 @@ HOSTILE = {
     "a negative shape": lambda good: signed(good, lying(shape=(-600, -2))),
     "another order": lambda good: signed(good, lying(fortran_order=True)),
     "a header that is code": lambda good: signed(
-        good, zipped({"X.npy": npy(X)[:10] + b"__import__('os').system('false')".ljust(118), "y.npy": npy(Y)})
+        good,
+        zipped(
+            {
+                "X.npy": npy(X)[:10] + b"__import__('os').system('false')".ljust(118),
+                "y.npy": npy(Y),
+                "salt.npy": npy(np.zeros(32, np.uint8)),
+            }
+        ),
     ),
     "characters that are none": lambda good: signed(
-        good, zipped({"X.npy": npy(X), "y.npy": header(b"\xff" * 600 * 4, descr="<U1", shape=(600,))})
+        good,
+        zipped(
+            {
+                "X.npy": npy(X),
+                "y.npy": header(b"\xff" * 600 * 4, descr="<U1", shape=(600,)),
+                "salt.npy": npy(np.zeros(32, np.uint8)),
+            }
+        ),
     ),
 }
 
@@ -143,7 +162,7 @@ def changed(good, **parameters):
 
 
 def lying(**changes):
-    return zipped({"X.npy": header(X.tobytes(), **changes), "y.npy": npy(Y)})
+    return zipped({"X.npy": header(X.tobytes(), **changes), "y.npy": npy(Y), "salt.npy": npy(np.zeros(32, np.uint8))})
 
 
 @together.over("what", HOSTILE)
@@ -191,8 +210,16 @@ def test_what_goes_in_comes_out(tmp_path, name):
     assert (found.X == X).all() and (found.y == y).all() and found.columns == ("x0", "x1")
     assert found.card["epsilon"] == served.estimator(name).epsilon
     assert file.stat().st_mode & 0o777 == 0o600
-    before = file.read_bytes()
-    assert served.packed(tmp_path, name).read_bytes() == before
+    before = parts(file.read_bytes())
+    again = parts(served.packed(tmp_path, name).read_bytes())
+    held, other = parts(before["private.npz"]), parts(again["private.npz"])
+    assert held["X.npy"] == other["X.npy"] and held["y.npy"] == other["y.npy"]
+    # The salt is another one, and so is the checksum, which therefore tells nothing of the records.
+    assert held["salt.npy"] != other["salt.npy"]
+    first, second = (json.loads(one["model.json"]) for one in (before, again))
+    assert first["sha256"] != second["sha256"]
+    apart = {"sha256", "whole"}
+    assert {k: v for k, v in first.items() if k not in apart} == {k: v for k, v in second.items() if k not in apart}
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".dperm"]
 
 

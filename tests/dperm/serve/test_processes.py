@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sqlite3
 import sys
 import time
 
@@ -11,6 +12,7 @@ import served
 
 from dperm import Client
 from dperm.cli import main
+from dperm.errors import ServiceError
 
 
 def test_whoever_dies_what_was_answered_stays(tmp_path):
@@ -62,6 +64,55 @@ def test_an_address_that_is_taken_and_a_file_that_is_none(tmp_path, capsys):
     assert main(["serve", str(file), "--budget-db", str(tmp_path / "ledger")]) == 2
     assert "is no model file of dperm" in capsys.readouterr().err
     assert not (tmp_path / "ledger").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_ledger_that_was_put_back_or_deleted_ends_the_server(tmp_path, workers):
+    """Nobody goes on by himself, not even by a new worker: that would be a second budget."""
+    file, path = served.packed(tmp_path, "StableERM"), tmp_path / "ledger"
+    key = served.key(served.service(file, f"sqlite:///{path}"))
+    process, url = served.started(file, str(path), "--workers", workers)
+    try:
+        client = Client(url, key, retries=0)
+        copy = tmp_path / "copy"
+        with sqlite3.connect(path) as before, sqlite3.connect(copy) as backup:
+            before.backup(backup)
+        assert client.predict_details([[0.1, 0.2]])["charged"] == 1
+        for rest in ("-wal", "-shm"):
+            (tmp_path / f"ledger{rest}").unlink(missing_ok=True)
+        copy.replace(path)
+        with pytest.raises(ServiceError, match="nothing was answered"):
+            client.predict([[0.1, 0.2]])
+        assert process.wait(60) == 2
+    finally:
+        process.kill()
+        process.communicate()
+    # Deleted while it runs.
+    process, url = served.started(file, str(path), "--workers", workers)
+    try:
+        for left in tmp_path.glob("ledger*"):
+            left.unlink()
+        with pytest.raises(ServiceError, match="nothing was answered"):
+            Client(url, key, retries=0).predict([[0.1, 0.2]])
+        assert process.wait(60) == 2 and not path.exists()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_no_module_of_the_folder_is_run(tmp_path, monkeypatch):
+    file = served.packed(tmp_path, "StableERM")
+    (tmp_path / "uvicorn.py").write_text("raise SystemExit('run')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    process, url = served.started(file, "ledger", "--workers", "1")
+    try:
+        assert url.startswith("http"), url
+        process.terminate()
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.communicate()
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the server is for Linux")

@@ -43,6 +43,8 @@ def write(where: str, number: int, checksum: int) -> None:
 def begin(where: str, checksum: int) -> None:
     """Begin with a new ledger: if there is a witness of another one, that was deleted (checksum: of the first row)."""
     path = _path(where)
+    if path is not None and not path.parent.is_dir():
+        raise CorruptFile(f"{where}: its witness has no folder {path.parent}; make it, or name another file")
     if path is not None and path.exists() and path.stat().st_size:
         raise CorruptFile(
             f"{where} is not there, and its witness knows it: it was deleted; what was spent counts: take it as all, "
