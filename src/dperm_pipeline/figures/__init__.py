@@ -8,6 +8,7 @@ import difflib
 import importlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 _DRAWERS = ("dperm_pipeline.figures", "dperm_pipeline.figures.style")
 _ENGINES = ("dperm_pipeline.figures.engine", "dperm_pipeline.figures.tabulate")
 
-# One of each paper; what compares methods across papers is attacked in theirs.
 _FIGURES: Catalogue[str, Target] = {
-    f"privacy-ledger-{paper}": Target(
-        f"Privacy ledger of {places.called(paper)}: claim and attack",
+    "privacy-ledger": Target(
+        "Privacy ledger of {paper}: claim and attack",
         "For every mechanism, calibration, neighbouring relation and law of the noise, at its worst budget: the "
         "epsilon that is claimed, and the lower bound that the strongest attack certifies. A bound beyond the claim "
         "refutes it (Holm over the whole ledger).",
@@ -35,10 +35,7 @@ _FIGURES: Catalogue[str, Target] = {
         function="ledger",
         source="privacy",
         module="dperm_pipeline.figures.audit",
-        paper=paper,
-    )
-    for paper in places.paper_keys()
-    if paper[-4:].isdigit()
+    ),
 }
 _TABLES: Catalogue[str, Target] = {
     "privacy-ledger": Target(
@@ -58,7 +55,17 @@ _TABLES: Catalogue[str, Target] = {
 }
 
 
-_LEDGERS = {"FIGURES": _FIGURES, "TABLES": _TABLES}
+def _of_each_paper() -> dict[str, Target]:
+    """Return the ledger's figure of each paper; what compares methods across papers is attacked in theirs."""
+    papers = [paper for paper in places.paper_keys() if paper[-4:].isdigit()]
+    return {
+        f"{name}-{paper}": replace(target, title=target.title.format(paper=places.called(paper)), paper=paper)
+        for name, target in _FIGURES.items()
+        for paper in papers
+    }
+
+
+_LEDGERS = {"FIGURES": _of_each_paper(), "TABLES": _TABLES}
 
 
 def __getattr__(name: str) -> dict[str, Target]:
@@ -165,7 +172,7 @@ def words(name: str, known: Mapping[str, Target]) -> dict[str, Any] | None:
 
 def of_claim(name: str, paper: str) -> str:
     """Return the figure on which a paper's claim is decided, by the name in its catalogue: of a ledger, its own one."""
-    return own if (own := f"{name}-{paper}") in _FIGURES else name
+    return own if (own := f"{name}-{paper}") in _LEDGERS["FIGURES"] else name
 
 
 def _target(name: str, kind: str) -> Target | None:

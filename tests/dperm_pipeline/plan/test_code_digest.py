@@ -30,7 +30,8 @@ READERS = {
     ("dperm/__init__.py", "__all__ = sorted(PUBLIC)"), ("dperm/__init__.py", "__getattr__"),
     ("dperm/__init__.py", "__dir__"), ("dperm/audit/__init__.py", "__all__ = sorted(PUBLIC)"),
     ("dperm/audit/__init__.py", "__getattr__"), ("dperm/audit/__init__.py", "__dir__"),
-    ("dperm_pipeline/figures/__init__.py", "_LEDGERS = {'FIGURES': _FIGURES, 'TABLES': _TABLES}"),
+    ("dperm_pipeline/figures/__init__.py", "_LEDGERS = {'FIGURES': _of_each_paper(), 'TABLES': _TABLES}"),
+    ("dperm_pipeline/figures/__init__.py", "_of_each_paper"),
 }  # fmt: skip
 
 
