@@ -49,7 +49,7 @@ def main(model, ledger):
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(alive)
             time.time = stepping(time.time, random.Random(k))
-            os._exit(processes.work(**given, worker=k % 2))
+            os._exit(processes.work(**given, worker=k % 2, anew=k > 1))
         print(child, flush=True)
         os.read(told, 64) if k == 0 else None
 
