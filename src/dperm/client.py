@@ -72,7 +72,12 @@ class Client:
         insecure: bool = False,
         certificates: str | None = None,
     ):
-        parts = urlsplit(str(url))
+        url = str(url)
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(f"url={url!r}: {error}") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or "@" in url:
             raise ValueError(f"url={url!r} must be http(s)://host[:port][/path], without a user, query or fragment")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK and not insecure:
@@ -90,7 +95,7 @@ class Client:
             raise ValueError(f"certificates={certificates!r} is no file; it holds the certificates to trust, as PEM")
         self.url, self.timeout, self.retries = url.rstrip("/"), timeout, retries
         self._key, self._path = key, parts.path.rstrip("/")
-        self._host, self._port, self._tls = parts.hostname, parts.port, None
+        self._host, self._port, self._tls = parts.hostname, port, None
         if parts.scheme == "https":
             self._tls = ssl.create_default_context(cafile=certificates)
         # A connection of each thread, which is kept for the next call.

@@ -129,12 +129,30 @@ def test_who_never_answers_is_named(server):
         ("https://example.org/?q=1", "k", "query"),
         ("http://localhost:1", "a\nb", "API key"),
         ("http://localhost:1", "", "API key"),
+        ("http://localhost:1", 5, "API key"),
+        ("http://localhost:abc", "k", r"url='http://localhost:abc'.*[Pp]ort"),
+        (5, "k", "url='5' must be"),
     ],
 )
 def test_a_wrong_address_or_key_is_refused_before_anything_is_sent(url, key, words):
     with pytest.raises(ValueError, match=words):
         Client(url, key)
     assert "secret" not in repr(Client("https://example.org", "secret"))
+
+
+@together.over(
+    ("how", "words"),
+    [
+        ({"retries": -1}, r"retries=-1 must be an integer, 0 or above"),
+        ({"retries": 1.5}, r"retries=1\.5 must be"),
+        ({"timeout": 0}, r"timeout=0 must be a number above 0"),
+        ({"timeout": "5"}, r"timeout='5' must be"),
+        ({"certificates": "/no/such.pem"}, r"certificates='/no/such\.pem' is no file"),
+    ],
+)
+def test_what_a_client_cannot_take_is_named(how, words):
+    with pytest.raises(ValueError, match=words):
+        Client("https://predictions.example.org", "k", **how)
 
 
 @together.over(

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dperm.cli.serve import LEDGER
+from dperm.cli.serve import LEDGER, ledger
 from dperm.cli.wrong import Wrong
 from dperm.errors import CorruptFile
 
@@ -41,12 +41,11 @@ def declare(commands: Any) -> None:
 def _accounts(given: argparse.Namespace) -> Iterator[Any]:
     """Give the accounts of a ledger, in its turn."""
     from dperm.mechanisms.serving import Serving
-    from dperm.mechanisms.stores import choice
     from dperm.serve import files
     from dperm.serve.accounts import Accounts
 
     try:
-        where = choice.database(given.budget_db)
+        where = ledger(given)
         if getattr(given, "model", None) is not None:
             # What a ledger counts depends on the model, and where it is bound to a fit on that as well.
             files.load(given.model).fitted(where)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dperm.cli.wrong import Wrong
+from dperm.errors import ConfigError
 
 COMMAND = "serve"
 LEDGER = "the ledger: a path (SQLite), or postgresql://host/database"
@@ -42,7 +43,6 @@ def declare(commands: Any) -> None:
 
 def _serve(given: argparse.Namespace) -> int:
     _needed(["fastapi", "uvicorn", "pydantic"])
-    from dperm.mechanisms.stores import choice
     from dperm.serve import files, processes
 
     if not 1 <= given.workers <= 64:
@@ -50,9 +50,19 @@ def _serve(given: argparse.Namespace) -> int:
     # What is wrong with the file is said before anything is started.
     files.load(given.model)
     return processes.serve(
-        given.model, str(choice.database(given.budget_db)), given.host, given.port, given.workers,
+        given.model, str(ledger(given)), given.host, given.port, given.workers,
         lambda address: print(f"dperm: serving {given.model} on {address}", flush=True),
     )  # fmt: skip
+
+
+def ledger(given: argparse.Namespace) -> Path | str:
+    """Return the ledger that --budget-db names."""
+    from dperm.mechanisms.stores import choice
+
+    try:
+        return choice.database(given.budget_db)
+    except ConfigError as error:
+        raise Wrong(f"--budget-db {given.budget_db}: {error}") from None
 
 
 def _needed(libraries: list[str]) -> None:

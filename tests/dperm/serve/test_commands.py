@@ -37,6 +37,9 @@ def test_a_table_is_packed_served_and_shared(table, tmp_path, capsys):
     assert "it holds the records" in said(capsys, *table, "--queries", "20")
     one = ["--budget-db", "ledger.sqlite"]
     assert "there is no such ledger" in said(capsys, "keys", "list", *one, status=2)
+    for where in ("no/folder/ledger", "sqlite:///ledger#witness=/no/folder/w", "sqlite:ledger"):
+        words = said(capsys, "keys", "add", "alice", "--budget-db", where, "--model", "model.dperm", status=2)
+        assert f"--budget-db {where}" in words and "Traceback" not in words
     key = said(capsys, "keys", "add", "alice", *one, "--model", "model.dperm", "--share", "5").strip()
     bob = said(capsys, "keys", "add", "bob", *one).strip()
     assert re.fullmatch(r"dperm_[0-9a-f]{8}_[\w-]{43}", key)
