@@ -4,12 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dperm_pipeline import places
+from dperm_pipeline import names, places
 from dperm_pipeline.report import ledgers
 
 # Where the claim stands on the line of refuted guarantees, and the factor at its end where nothing goes further.
 _CLAIM, _LEAST_END = 10.0, 10.0
-CONSTANTS = {"paper": "as printed", "tight": "tight constants", "corrected": "corrected constants"}
 _FILTERED = ("paper", "mechanism", "calibration", "neighbours")
 
 
@@ -25,9 +24,9 @@ def broken(refuted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
             **line,
-            "shown": words(line["mechanism"]),
+            "shown": names.mechanism(line["mechanism"]),
             "name": places.called(line["paper"]),
-            "constants": CONSTANTS.get(line["calibration"], line["calibration"]),
+            "constants": names.constants(line["calibration"]),
             "place": f"{min(100.0, _CLAIM + (100 - _CLAIM) * math.log(line['factor']) / end):.1f}",
             "filters": {**{key: line[key] for key in _FILTERED}, "verdict": "refuted"},
         }
