@@ -56,7 +56,22 @@ def _serve(given: argparse.Namespace) -> int:
 
 
 def ledger(given: argparse.Namespace) -> Path | str:
-    """Return the ledger that --budget-db names."""
+    """Return the ledger that --budget-db names.
+
+    Parameters
+    ----------
+    given : argparse.Namespace
+
+    Returns
+    -------
+    Path or str
+        A path, or the URL of a database.
+
+    Raises
+    ------
+    Wrong
+        If it is the URL of no ledger.
+    """
     from dperm.mechanisms.stores import choice
 
     try:
