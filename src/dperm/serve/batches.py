@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 Q = TypeVar("Q")
@@ -14,7 +13,7 @@ class Full(Exception):
 
 
 class Batches(Generic[Q, A]):
-    """Hands what waits to one thread, which takes all of it as soon as it is free.
+    """Hands what waits to one thread at a time, all of it as soon as none is busy.
 
     - answer: called in the thread, with at most `most` questions; gives one answer each.
     - waiting: how many may wait.
@@ -24,7 +23,6 @@ class Batches(Generic[Q, A]):
         self._answer, self._most, self._room = answer, most, waiting
         self._waiting: list[tuple[Q, asyncio.Future[A]]] = []
         self._busy = False
-        self._thread = ThreadPoolExecutor(1, "answers")
 
     async def ask(self, question: Q) -> A:
         """Return the answer; raises what the thread raised for its batch, or `Full`."""
@@ -41,7 +39,8 @@ class Batches(Generic[Q, A]):
         batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
         self._busy = True
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._thread, self._answer, [question for question, _ in batch])
+        # The loop's own threads end with it.
+        work = loop.run_in_executor(None, self._answer, [question for question, _ in batch])
         work.add_done_callback(lambda done: self._done(batch, done))
 
     def _done(self, batch: list[tuple[Q, "asyncio.Future[A]"]], done: "asyncio.Future[list[A]]") -> None:

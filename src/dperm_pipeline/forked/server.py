@@ -141,7 +141,8 @@ def _be_the_job(connection: socket.socket, handlers: dict[int, Any], others: Seq
         if select.select([connection], [], [], 0)[0]:
             return
         ended = _run(script)
-        _join_threads()
+        # Waits for threads that a job has left, as Python does; those of `concurrent.futures` are told that it is over.
+        threading._shutdown()
         logging.shutdown()
         if not _flushed():
             ended = (120, 0)
@@ -184,13 +185,6 @@ def _run(script: str) -> tuple[int, int]:
         sys.excepthook(*sys.exc_info())
         return (0, signal.SIGINT) if isinstance(error, KeyboardInterrupt) else (1, 0)
     return 0, 0
-
-
-def _join_threads() -> None:
-    """Wait for what a job has left running, as Python does."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
 
 
 def _flushed() -> bool:

@@ -57,6 +57,7 @@ print("and this", file=sys.stderr)
         ("import sys; sys.stdout = open('/dev/full', 'w'); print(1)", 120, ""),
         ("import sys; sys.stdout.close()", 0, ""),
         ("import sys; sys.stdout.close(); raise KeyboardInterrupt", -2, "KeyboardInterrupt\n"),
+        ("import concurrent.futures as one; one.kept = one.ThreadPoolExecutor(); one.kept.submit(print)", 0, ""),
         ("import sys, threading; threading.Timer(0.3, print, ['told'], {'file': sys.stderr}).start()", 0, "told\n"),
     ],
 )
