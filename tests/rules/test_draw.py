@@ -74,7 +74,9 @@ def test_a_figure(draw, run_script, rows, name, tmp_path):
         assert Path(svg).read_bytes() == Path("direct.svg").read_bytes()
         assert Path(png).read_bytes() == Path("direct.png").read_bytes()
     assert b"<dc:date>" not in Path(svg).read_bytes()
-    if figures.FIGURES[name].source == "rows":
+    target = figures.FIGURES[name]
+    # One engine draws what is specified.
+    if target.source == "rows" and (target.module != target.words or name in QUICK):
         # Their order decides the last bits of a mean, not the picture.
         shuffled = fake_rows.write(pd.read_parquet(rows).sample(frac=1.0, random_state=3), "shuffled.parquet")
         figures.draw(name, shuffled, svg="shuffled.svg", png="shuffled.png")
