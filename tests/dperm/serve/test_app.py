@@ -194,6 +194,14 @@ def test_where_the_disk_refuses_nothing_leaves(one, monkeypatch, capsys):
     assert "secret" not in capsys.readouterr().err
 
 
+def test_health_looks_for_the_ledger(tmp_path):
+    ended, ledger = [], tmp_path / "ledger"
+    web = served.Web(served.service(served.packed(tmp_path, "SoftMajority", queries=100), ledger), broken=ended.append)
+    assert told(web("/v1/health"))[0] == 200
+    ledger.rename(tmp_path / "elsewhere")
+    assert told(web("/v1/health"))[0] == 503 and ended == [True]
+
+
 def test_what_nobody_foresaw_is_told_without_its_words(one, monkeypatch, capsys):
     web, key = served.Web(one), served.key(one)
 
