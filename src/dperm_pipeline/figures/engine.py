@@ -44,15 +44,13 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     width, height = (size(rows) if callable(size) else size for size in (figure.width, figure.height))
     height = height[0] + height[1] * lines if isinstance(height, tuple) else height
     drawn = pyplot.Figure(figsize=(width, height))
-    grid = drawn.subplots(lines, columns, squeeze=False, **figure.grid)
     if any(place.panel.wide > 1 for place in places):
-        # Panels of several widths, in the order of reading, stand in the places of those that were laid out.
-        for axis in grid.flat:
-            axis.remove()
+        # Panels of several widths, in the order of reading.
+        cells = drawn.add_gridspec(lines, columns, **figure.grid)
         for place in places:
-            across = slice(place.column, place.column + place.panel.wide)
-            place.axis = drawn.add_subplot(grid[0, 0].get_gridspec()[place.row, across])
+            place.axis = drawn.add_subplot(cells[place.row, place.column : place.column + place.panel.wide])
     else:
+        grid = drawn.subplots(lines, columns, squeeze=False, **figure.grid)
         for place in places:
             place.axis = grid[place.row, place.column]
         taken = {(place.row, place.column) for place in places}
@@ -60,11 +58,13 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
             if at not in taken:
                 axis.set_axis_off()
     values: dict[tuple, list] = {}
+    sharing: dict[tuple, list] = {}
     for place in places:
         values.setdefault(place.group, []).extend(_fill(place))
+        sharing.setdefault(place.group, []).append(place.rows)
+    together = {group: pd.concat(parts) for group, parts in sharing.items()}
     for place in places:
-        sharing = pd.concat([other.rows for other in places if other.group == place.group])
-        _finish(place, values[place.group], sharing)
+        _finish(place, values[place.group], together[place.group])
     entries = figure.legend(rows) if callable(figure.legend) else figure.legend
     if entries is None:
         entries = _labelled([place for place in places if place.panel.legend is None], figure)

@@ -12,7 +12,9 @@ from dperm_pipeline.figures.spec import select  # noqa: F401  (asked for here by
 
 def plain(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows with text as text: categories would group by what is not there."""
-    return rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
+    plain = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
+    # The copy holds columns of one type together, so that rows are taken from few blocks.
+    return plain.copy()
 
 
 def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "mean", via: Any = None) -> pd.DataFrame:
@@ -22,12 +24,16 @@ def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "m
     maps each of the three to what is drawn.
     """
     if statistic == "given":
-        metrics = [f"{y}_mean", f"{y}_half"]
-        rows = rows[rows["metric"].isin(metrics)]
-        wide = rows.pivot(index=x, columns="metric", values="value").reindex(columns=metrics)
+        at, metric, values = (rows[name].to_numpy() for name in (x, "metric", "value"))
+        chosen = [metric == f"{y}_{name}" for name in ("mean", "half")]
+        mean, half = (dict(zip(at[own].tolist(), values[own].tolist(), strict=True)) for own in chosen)
+        if len(mean) + len(half) < np.sum(chosen):
+            raise ValueError(f"{y} has several values at one {x}")
+        index = sorted({*mean, *half})
+        center = np.array([mean.get(key, np.nan) for key in index], dtype=float)
         # One repeat has no interval.
-        mean, half = wide[f"{y}_mean"].sort_index(), wide[f"{y}_half"].sort_index().fillna(0.0)
-        points = pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half})
+        reach = np.nan_to_num([half.get(key, 0.0) for key in index])
+        points = pd.DataFrame({"mean": center, "low": center - reach, "high": center + reach}, index=index)
         return points.apply(via) if via else points
     if statistic == "points":
         return rows.set_index(x)[["mean", "low", "high"]].astype(float).sort_index()

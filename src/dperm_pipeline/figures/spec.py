@@ -287,14 +287,19 @@ def means(*keys: str) -> Rows:
 
 def select(rows: Any, where: Mapping[str, Any]) -> Any:
     """Return the rows whose columns have a value, one of several, or one that a predicate admits."""
+    if not where:
+        return rows
+    # Rows are taken once, in the end: they have many columns.
+    left = None
     for name, wanted in where.items():
+        column = rows[name] if left is None else rows[name].take(left)
         if callable(wanted):
-            rows = rows[wanted(rows[name])]
-        elif isinstance(wanted, (tuple, list, set)):
-            rows = rows[rows[name].isin(list(wanted))]
+            fit = wanted(column)
         else:
-            rows = rows[rows[name] == wanted]
-    return rows
+            fit = column.isin(list(wanted)) if isinstance(wanted, (tuple, list, set)) else column == wanted
+        fit = fit.to_numpy(bool)
+        left = fit.nonzero()[0] if left is None else left[fit]
+    return rows.take(left)
 
 
 def least(values: Any) -> Any:

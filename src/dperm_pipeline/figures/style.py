@@ -28,6 +28,8 @@ _RC = {
     "font.family": "DejaVu Sans",
     "font.size": 7.5,
     "axes.titlesize": 8,
+    # Nothing stands over a panel but its title: no search for a place that is free.
+    "axes.titley": 1.0,
     "axes.labelsize": 7.5,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
