@@ -10,6 +10,7 @@ Both are meant for one record's loss in a sum (not a mean) over records. Neighbo
 doubles zeta for replace-one where it has to.
 """
 
+import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -276,9 +277,16 @@ def make(name: str, **parameters: float) -> Loss:
             f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}; every loss here is of the form "
             "l(<x, theta>, y), which the proofs need (erratum K1)"
         )
-    # Seldom any: to look at a signature takes longer than all the rest.
-    known = inspect.signature(LOSSES[name]).parameters if parameters else {}
+    if not parameters:
+        return _plain(name)
+    known = inspect.signature(LOSSES[name]).parameters
     for parameter in parameters:
         if parameter not in known:
             raise ValueError(f"loss {name} has no parameter {parameter!r}; it has {', '.join(known) or 'none'}")
     return LOSSES[name](**parameters)
+
+
+@functools.cache
+def _plain(name: str) -> Loss:
+    """Return the loss with its defaults: one object, by which others remember what they found of it."""
+    return LOSSES[name]()

@@ -13,6 +13,7 @@ Every function speaks of adaptive composition under one neighbouring relation, t
         delta(eps) = sum_j Binomial(j; k, e^e/(1 + e^e)) (1 - exp(eps - (2j - k) e))_+.                 `optimal_delta`
 """
 
+import functools
 import math
 from collections.abc import Callable
 from numbers import Integral
@@ -195,7 +196,11 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
         If epsilon or delta is outside its range.
     """
     checked(epsilon, delta, 1)
-    epsilon, delta = float(epsilon), float(delta)
+    return _zcdp_rho(float(epsilon), float(delta))
+
+
+@functools.lru_cache(maxsize=1024)
+def _zcdp_rho(epsilon: float, delta: float) -> float:
     # By rho + 2 sqrt(rho log(1/delta)) <= epsilon (Bun & Steinke 2016) the least, by E loss <= rho about the most.
     need = math.log(1 / delta)
     low = epsilon**2 / (math.sqrt(need + epsilon) + math.sqrt(need)) ** 2

@@ -11,6 +11,8 @@ from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 # Whatever the mechanism takes: for the linear models of this library (X, y).
 Data = Any
+# (points, data) -> P(at or below), P(above) each of the points.
+Tails = Callable[[np.ndarray, Data], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,31 @@ class Target:
         ndarray, shape (repeats,) or (repeats, p)
         """
         return self.draw(data, repeats, rng)
+
+
+def halves(tails: Tails) -> tuple[Callable, Callable]:
+    """Return `cdf` and `sf` of a target whose law gives both at once.
+
+    Parameters
+    ----------
+    tails : callable
+        (points, data) -> probabilities at or below, and above, each of the points.
+
+    Returns
+    -------
+    tuple of two callables
+        Asked for the same arrays one after the other, they call `tails` once.
+    """
+    last: tuple = (None, None, None)
+
+    def both(points, data):
+        nonlocal last
+        known = last
+        if points is not known[0] or data is not known[1]:
+            known = last = points, data, tails(points, data)
+        return known[2]
+
+    return lambda points, data: both(points, data)[0], lambda points, data: both(points, data)[1]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from dperm.audit import columns, jobs, white_box
 from dperm.audit.napp import cases
 from dperm.audit.napp import problem as line
 from dperm.audit.napp.problem import Problem, Records
-from dperm.audit.target import Target
+from dperm.audit.target import Target, halves
 from dperm.domain import Budget
 from dperm.errors import SolverError
 from dperm.laws.tails import lower_tail
@@ -75,10 +75,8 @@ def target(cut: Cut) -> Target:
         return np.where(inside, below, 1.0 * beyond), np.where(inside, above, 1.0 * ~beyond)
 
     atoms = (0.0, *([high] if math.isfinite(high) else []))
-    return Target(
-        draw=cut.released, law=law, cdf=lambda t, data: tails(t, data)[0], sf=lambda t, data: tails(t, data)[1],
-        atoms=atoms,
-    )  # fmt: skip
+    cdf, sf = halves(tails)
+    return Target(draw=cut.released, law=law, cdf=cdf, sf=sf, atoms=atoms)
 
 
 def cut_of(variant: str, problem: Problem, budget: Budget) -> Cut:

@@ -20,6 +20,7 @@ Neighbouring relation: add/remove.
 """
 
 import collections
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping
@@ -32,7 +33,7 @@ from dperm.audit import columns, jobs, white_box
 from dperm.audit.napp import cases
 from dperm.audit.napp import problem as line
 from dperm.audit.napp.problem import Problem, Records
-from dperm.audit.target import Target
+from dperm.audit.target import Target, halves
 from dperm.domain import Budget
 from dperm.errors import SolverError
 from dperm.mechanisms import tuned
@@ -88,7 +89,8 @@ class Choice:
 
 def target(made: Choice) -> Target:
     """Return the release as the auditor sees it; its data are sequences of records."""
-    models = [line.target(problem) for problem in made.problems]
+    models = [line.tails(problem) for problem in made.problems]
+    ways: dict[bytes, dict[tuple, float]] = {}
 
     def tails(points, data):
         known = {}
@@ -96,19 +98,16 @@ def target(made: Choice) -> Target:
         def law(i, part):
             """Return P(f_i <= t), P(f_i > t), and both at 0."""
             if (i, part) not in known:
-                records = _grouped(part)
-                at = np.append(points, 0.0)
-                known[i, part] = models[i].cdf(at, records), models[i].sf(at, records)
+                known[i, part] = models[i](np.append(points, 0.0), _grouped(part))
             return known[i, part]
 
-        divided = made.divided(data)
+        key = data.tobytes()
+        divided = ways[key] = ways[key] if key in ways else made.divided(data)
         each = [_tails(made.exponent, points, law(0, one), law(1, two), held) for one, two, held in divided]
         return np.tensordot([*divided.values()], each, axes=1)
 
-    return Target(
-        draw=made.released, law=line.symmetric(made.problems[0]), cdf=lambda t, data: tails(t, data)[0],
-        sf=lambda t, data: tails(t, data)[1], atoms=(0.0,),
-    )  # fmt: skip
+    cdf, sf = halves(tails)
+    return Target(draw=made.released, law=line.symmetric(made.problems[0]), cdf=cdf, sf=sf, atoms=(0.0,))
 
 
 def _tails(exponent: float, points: np.ndarray, one: tuple, two: tuple, held: tuple) -> tuple:
@@ -130,6 +129,7 @@ def _chosen(exponent: float, own: float, wrong: Mapping[int, float], other_posit
     return other_positive * odds[1] + (1 - other_positive) * odds[-1]
 
 
+@functools.lru_cache(maxsize=256)
 def _grouped(part: tuple) -> Records:
     """Return records, equal ones once."""
     each = collections.Counter(part)

@@ -205,7 +205,9 @@ def _search(
 
 def _with_ends(inner: np.ndarray) -> np.ndarray:
     """Return tails with those at -inf and inf, which are known."""
-    return np.column_stack([[0.0, 1.0], inner, [1.0, 0.0]])
+    every = np.empty((2, inner.shape[1] + 2))
+    every[:, 0], every[:, 1:-1], every[:, -1] = (0.0, 1.0), inner, (1.0, 0.0)
+    return every
 
 
 def _finer_tails(law: Law, points: np.ndarray, tails: np.ndarray, finer: np.ndarray) -> np.ndarray:
@@ -219,6 +221,8 @@ def _finer_tails(law: Law, points: np.ndarray, tails: np.ndarray, finer: np.ndar
 
 def _fill_holes(inside: np.ndarray, unknown: np.ndarray) -> None:
     """Let runs of pieces thinner than rounding join the event where it lies on both sides of them."""
+    if not (unknown & ~inside).any():
+        return
     outside = ~inside & ~unknown
     place = np.arange(len(inside))
     # Nearest piece on either side that is surely in or surely out.
@@ -260,8 +264,8 @@ def _to_cut(inside: np.ndarray, chosen: np.ndarray, known: np.ndarray, p: np.nda
         cuts[chosen] = True
     both = np.flatnonzero(known.all(axis=0))
     jump = np.abs(np.diff(np.log(p[both]) - np.log(q[both])))
-    steep = np.argsort(-jump, kind="stable")[:_MOST_CUTS]
-    steep = steep[jump[steep] > _STEP]
+    steep = np.flatnonzero(jump > _STEP)
+    steep = steep[np.argsort(-jump[steep], kind="stable")[:_MOST_CUTS]]
     cuts[both[steep]], cuts[both[steep + 1]] = True, True
     cuts[np.flatnonzero(~known.any(axis=0))] = False
     return cuts

@@ -61,6 +61,10 @@ def searched(domain: Domain, region: Region, features: int) -> Domain:
     return Domain(x_norm=domain.x_norm, y_bound=domain.y_bound, theta_norm=region.theta_norm(features))
 
 
+# By which a loss is found to be bounded, over all theta or over some.
+_UNBOUNDED, _BOUNDED = Domain(x_norm=1.0, y_bound=1.0), Domain(x_norm=1.0, y_bound=1.0, theta_norm=1.0)
+
+
 def bounds(loss: Loss, domain: Domain) -> tuple[float, float]:
     """Return (zeta, lambda) of a mechanism whose theta stays within the domain's `theta_norm`.
 
@@ -71,10 +75,7 @@ def bounds(loss: Loss, domain: Domain) -> tuple[float, float]:
     - zeta, lam: bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
     """
     if math.isinf(domain.theta_norm):
-        within = Domain(x_norm=1.0, y_bound=1.0, theta_norm=1.0)
-        if not all(map(math.isfinite, loss.suprema(Domain(x_norm=1.0, y_bound=1.0)))) and all(
-            map(math.isfinite, loss.suprema(within))
-        ):
+        if not all(map(math.isfinite, loss.suprema(_UNBOUNDED))) and all(map(math.isfinite, loss.suprema(_BOUNDED))):
             raise DomainViolation(
                 f"loss={loss.name!r} is bounded on a bounded set of theta only: declare the set's radius, or low and "
                 "high, and y_bound; or take 'logistic' or 'smoothed_hinge' (two labels), or 'huber' (real targets)"

@@ -16,7 +16,7 @@ from scipy import optimize, special
 from dperm import losses
 from dperm.accounting import gaussian, objective
 from dperm.audit import line
-from dperm.audit.target import Target
+from dperm.audit.target import Target, halves
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import objective as mechanism
 from dperm.noise import Gaussian
@@ -349,3 +349,17 @@ def test_tails_that_do_not_fit_are_refused(cdf, sf, message):
 def test_a_wrong_delta_is_refused():
     with pytest.raises(ValueError, match=r"delta=-0\.1"):
         line.lower_bound(shifted(special.ndtr), 0.0, 1.0, delta=-0.1)
+
+
+def test_the_halves_of_a_law_are_made_once_for_both():
+    asked = []
+
+    def tails(points, data):
+        asked.append(points)
+        return points * data, 1 - points * data
+
+    cdf, sf = halves(tails)
+    points = np.array([0.25])
+    assert cdf(points, 2.0) == 0.5 == sf(points, 2.0) and len(asked) == 1
+    # Other points, and other data, are other questions.
+    assert sf(np.array([0.5]), 2.0) == 0 and cdf(points, 1.0) == 0.25

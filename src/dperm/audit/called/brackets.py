@@ -14,6 +14,7 @@ only about right (a few values of e); what is chosen is a claim of nothing, and 
 Neighbouring relation: that of the two laws handed in.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,8 +73,9 @@ class BracketedLaw:
         scale = self.hiding.scale
         return ends[:-1] * scale - self.slack, ends[1:] * scale + self.slack, weights
 
+    @functools.cached_property
     def quantiles(self) -> np.ndarray:
-        """Return where the line may be cut."""
+        """Where the line may be cut; sought once, though a law is in several pairs."""
         far = _TAIL[self.kind]
         tail = np.linspace(_MIDDLE, far, _COARSE)
         z = np.concatenate([-tail[::-1], np.linspace(-_MIDDLE, _MIDDLE, _FINE), tail])
@@ -90,18 +92,23 @@ class BracketedLaw:
         z = self._quantile(self._beyond(edges) - nodes[:, None])
         return tuple(self.share * part.mean(axis=0) for part in self._mass(z[:, :-1], z[:, 1:]))
 
-    def brackets(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the largest probability of each interval (low, high]."""
+    def least(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return the least probability of each interval (low, high]."""
         left, right, weight = self.cells()
         known = np.isfinite(left) & np.isfinite(right)
         left, right, share = (part[known, None] for part in (left, right, weight))
-        a, b = self._beyond(low), self._beyond(high)
-        inner, error = self._mass(self._quantile(a - left), self._quantile(np.maximum(b - right, a - left)))
-        outer, above = self._mass(self._quantile(a - right), self._quantile(b - left))
+        a, b = self._beyond(low) - left, self._beyond(high) - right
+        inner, error = self._mass(self._quantile(a), self._quantile(np.maximum(b, a)))
+        return self.share * (share * np.maximum(inner - error, 0.0)).sum(axis=0)
+
+    def most(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return the largest probability of each interval (low, high]."""
+        left, right, weight = self.cells()
+        known = np.isfinite(left) & np.isfinite(right)
+        left, right, share = (part[known, None] for part in (left, right, weight))
+        outer, error = self._mass(self._quantile(self._beyond(low) - right), self._quantile(self._beyond(high) - left))
         # Of e beyond the outermost ends nothing is known.
-        beyond = weight[~known].sum()
-        least, most = share * np.maximum(inner - error, 0.0), share * (outer + above)
-        return self.share * least.sum(axis=0), self.share * (most.sum(axis=0) + beyond)
+        return self.share * ((share * (outer + error)).sum(axis=0) + weight[~known].sum())
 
     def _beyond(self, points: np.ndarray) -> np.ndarray:
         """Return points, those at or beyond a wall at infinity: the release is the wall there."""
@@ -124,7 +131,7 @@ class BracketedLaw:
 
 def attack(first: BracketedLaw, second: BracketedLaw, *, delta: float) -> ExactAudit:
     """Return the largest bound that a union of pieces proves, in either direction; its event is in words alone."""
-    cuts = np.concatenate([first.quantiles(), second.quantiles(), _beside_walls(first), _beside_walls(second)])
+    cuts = np.concatenate([first.quantiles, second.quantiles, _beside_walls(first), _beside_walls(second)])
     cuts = np.unique(cuts[(cuts > first.low) & (cuts < first.high)])
     edges = np.concatenate([[-np.inf], cuts, [np.inf]])
     laws = [(law, *law.roughly(edges)) for law in (first, second)]
@@ -157,7 +164,7 @@ def _certified(
     """Return the bound of the best union of the intervals that these pieces make up."""
     turns = np.flatnonzero(np.diff(inside) > 1)
     low, high = edges[inside[np.append(0, turns + 1)]], edges[inside[np.append(turns, len(inside) - 1)] + 1]
-    p, q = likelier.brackets(low, high)[0], np.maximum(other.brackets(low, high)[1], 1e-300)
+    p, q = likelier.least(low, high), np.maximum(other.most(low, high), 1e-300)
     epsilon, chosen = best_event(p, q, delta)
     words = _words(low[chosen], high[chosen], likelier)
     return ExactAudit(epsilon, delta, (), side, words, (), float(p[chosen].sum()), float(min(q[chosen].sum(), 1.0)))

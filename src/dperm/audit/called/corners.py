@@ -53,15 +53,14 @@ def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[
     own.
     """
     common, tried = _records(call)
-    found: dict[Corner, Recorded] = {None: _fitted(call, step, common, rng)}
+    found: dict[Corner, Recorded] = {None: _fitted(call, step, None, common, rng)}
     for corner in tried:
         try:
-            # First: where the order counts, it is the first record that counts most.
-            found[corner] = _fitted(call, step, [corner, *common], rng)
+            found[corner] = _fitted(call, step, corner, common, rng)
         except (DomainViolation, DataError):
             continue
-    records = [next(corner for corner in found if corner), *common]
-    return found, [_fitted(call, step, records, rng) for _ in range(number)]
+    first = next(corner for corner in found if corner)
+    return found, [_fitted(call, step, first, common, rng) for _ in range(number)]
 
 
 def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner, Corner]]:
@@ -84,11 +83,11 @@ def words(call: Call, first: Corner, second: Corner) -> str:
 def again(call: Call, step: str, corner: Corner, make: Callable[..., recording.RecordingGenerator]) -> Recorded:
     """Fit a corner that `fit` accepts once more, with a generator of this make (as of `recording.fit`)."""
     common, _ = _records(call)
-    return _fitted(call, step, [corner, *common] if corner else common, np.random.default_rng(0), make)
+    return _fitted(call, step, corner, common, np.random.default_rng(0), make)
 
 
-def _records(call: Call) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Return the records that all data sets have, and the corners."""
+def _records(call: Call) -> tuple[np.ndarray, list[tuple[float, float]]]:
+    """Return the records that all data sets have, a row each, and the corners."""
     model = call.make()
     far = _BEYOND if model.clip else 1.0
     # With an intercept all rows are parallel, and -x is no multiple of x.
@@ -98,10 +97,11 @@ def _records(call: Call) -> tuple[list[tuple[float, float]], list[tuple[float, f
     sides = (1.0,) if intercept else (1.0, -1.0)
     # Labels are what they are declared to be.
     targets = [far * y for y in call.targets] if model.classes is None else list(call.targets)
-    common = [(share * x_norm, call.targets[0])] * number_there
+    common = np.full((number_there, 2), (share * x_norm, call.targets[0]), dtype=float)
     return common, [(side * far * x_norm, y) for side in sides for y in targets]
 
 
-def _fitted(call: Call, step: str, records: list[tuple[float, float]], rng, *make) -> Recorded:
-    x, y = np.array(records, dtype=float).T
+def _fitted(call: Call, step: str, corner: Corner, common: np.ndarray, rng, *make) -> Recorded:
+    # The corner first: where the order counts, it is the first record that counts most.
+    x, y = (common if corner is None else np.vstack([corner, common])).T
     return recording.fit(call.make(), step, x[:, None], y, int(rng.integers(2**63)), *make)

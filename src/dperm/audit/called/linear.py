@@ -189,11 +189,13 @@ def line(call: Call, found: Found, corner: Corner) -> BracketedLaw:
     if call.additive:
         return BracketedLaw(lambda t: (t - found.centres[corner]) / found.scale, found.law, found.slack)
 
+    walled = np.isfinite(call.walls).any()
+
     def z(t):
-        t = np.clip(t, *call.walls)
+        t = np.clip(t, *call.walls) if walled else t
+        pulled = _forces(found.loss, found.rows[corner], t) + found.ridge * t
         # Of theta <= 0 the noise that leaves it at 0 is a part.
-        kink = found.l1 * np.where(t >= 0, 1.0, -1.0)
-        return (_forces(found.loss, found.rows[corner], t) + found.ridge * t + kink) / found.scale
+        return (pulled + found.l1 * np.where(t >= 0, 1.0, -1.0) if found.l1 else pulled) / found.scale
 
     return BracketedLaw(z, found.law, found.slack, *call.walls, found.hiding)
 

@@ -87,7 +87,8 @@ def fit(
     """
     calls: list[tuple] = []
     of, rng = _listening(type(model), step), make(np.random.PCG64(seed), [], [])
-    given = model.get_params(deep=False)
+    # Parameters alone, of a model that is not fitted; `get_params` would read its signature, thousands of times.
+    given = vars(model)
     # What is released draws from the operating system: the grid is listened to.
     released = bool(given.get("release"))
     of.heard = calls

@@ -63,8 +63,10 @@ def _attack(choice: supports.Choice, budget: dict[str, Any], clip: bool, rng) ->
     def fitted(records, told, seed):
         return _heard(SparseRegression(**given, **budget, clip=clip), choice, records, told, seed)
 
+    met: list[float] = []
+
     def known(records):
-        chance = supports.chance(choice, lambda told: fitted(records, told, 0)[1])
+        chance = supports.chance(choice, lambda told: fitted(records, told, 0)[1], met)
         return fitted(records, choice.first, seed)[0], chance
 
     found = supports.accepted(choice, clip, known)

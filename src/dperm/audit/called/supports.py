@@ -92,7 +92,8 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
     def chosen(records, told):
         return fitted(choice, given, records, told).support_
 
-    chances = accepted(choice, clip, lambda records: chance(choice, lambda told: chosen(records, told)[0]))
+    met: list[float] = []
+    chances = accepted(choice, clip, lambda records: chance(choice, lambda told: chosen(records, told)[0], met))
     found = exact.exact(
         lambda record: np.array([chances[record], 1 - chances[record]]), pairs(chances, neighbours), delta=0.0
     )
@@ -128,12 +129,26 @@ def pairs(found: dict[Record | None, Any], neighbours: str) -> list[tuple[Record
     return [(None, one) for one in records] if neighbours == "add_remove" else list(itertools.combinations(records, 2))
 
 
-def chance(choice: Choice, chosen: Callable[[float], bool]) -> float:
-    """Return the probability of the first feature (chosen: the number that decides -> whether it is chosen)."""
+def chance(choice: Choice, chosen: Callable[[float], bool], met: list[float]) -> float:
+    """Return the probability of the first feature (chosen: the number that decides -> whether it is chosen).
+
+    `met` holds where bisection ended on other records, and gets the ends of this one: records that mirror each other
+    end alike, so two fits tell what forty-two would.
+    """
+    known = [choice.first, choice.last]
+
+    def right(told: float) -> bool:
+        if min(known) < told < max(known):
+            known[0 if chosen(told) else 1] = told
+        return abs(told - choice.first) <= abs(known[0] - choice.first)
+
+    for told in met:
+        right(told)
     low, high = choice.first, choice.last
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if chosen(middle) else (low, middle)
+        low, high = (middle, high) if right(middle) else (low, middle)
+    met += [told for told in (low, high) if told not in met]
     return choice.probability(0.5 * (low + high))
 
 

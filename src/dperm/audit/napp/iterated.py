@@ -32,7 +32,7 @@ from dperm.audit import columns
 from dperm.audit.napp import cases
 from dperm.audit.napp import problem as line
 from dperm.audit.napp.problem import SHARE, Problem, Records
-from dperm.audit.target import Target
+from dperm.audit.target import Target, halves
 from dperm.compiled import compiled
 from dperm.domain import Budget
 from dperm.laws import tails
@@ -77,13 +77,8 @@ class Magnitude:
             b = self.problem.sample((repeats, 1), rng)
             return self.draw(self.problem, *data.expanded(), b)[:, 0]
 
-        return Target(
-            draw=draw,
-            law=law,
-            cdf=lambda t, data: tails(t, data)[0],
-            sf=lambda t, data: tails(t, data)[1],
-            atoms=(0.0,),
-        )
+        cdf, sf = halves(tails)
+        return Target(draw=draw, law=law, cdf=cdf, sf=sf, atoms=(0.0,))
 
     def reach(self, h: float, t: np.ndarray) -> np.ndarray:
         """Return v(t), the largest |b| for which |theta| <= t (t: 0 or above)."""

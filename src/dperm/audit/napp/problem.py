@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit.target import Target
+from dperm.audit.target import Tails, Target, halves
 from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours
 from dperm.errors import DataError, SolverError
 from dperm.laws.tails import lower_tail
@@ -181,11 +181,8 @@ def slope(problem: Problem, u: np.ndarray) -> np.ndarray:
     return 2 * joined + problem.plan().extra_l1
 
 
-def target(problem: Problem) -> Target:
-    """Return the release as the auditor sees it; its data are `Records`.
-
-    `law` is Laplace's or Gauss's, symmetric: b's, or of VS+ that of which b is the absolute value.
-    """
+def tails(problem: Problem) -> Tails:
+    """Return what gives P(theta <= t) and P(theta > t) at points t, of `Records`."""
     law = symmetric(problem)
     low, high = problem.box or (-math.inf, math.inf)
 
@@ -194,18 +191,29 @@ def target(problem: Problem) -> Target:
         side = np.where(points >= 0, 1.0, -1.0)
         return (force(problem, points, data) + side * slope(problem, np.abs(points))) / law.scale
 
-    def tails(points, data):
-        below, above = _TAILS[problem.solved_as](law, points, standard(points, data), _at_zero(problem, data, law))
+    def both(points, data):
+        # VS alone looks at 0.
+        at_zero = _at_zero(problem, data, law) if problem.solved_as == "vs" else 0.0
+        below, above = _TAILS[problem.solved_as](law, points, standard(points, data), at_zero)
         below = np.where(points < low, 0.0, np.where(points >= high, 1.0, below))
         return below, np.where(points < low, 1.0, np.where(points >= high, 0.0, above))
+
+    return both
+
+
+def target(problem: Problem) -> Target:
+    """Return the release as the auditor sees it; its data are `Records`.
+
+    `law` is Laplace's or Gauss's, symmetric: b's, or of VS+ that of which b is the absolute value.
+    """
 
     def draw(data, repeats, rng):
         return problem.released(*data.expanded(), repeats, rng)[:, 0]
 
+    low, high = problem.box or (-math.inf, math.inf)
+    cdf, sf = halves(tails(problem))
     atoms = (0.0, *(end for end in (low, high) if math.isfinite(end) and end != 0))
-    return Target(
-        draw=draw, law=law, cdf=lambda t, data: tails(t, data)[0], sf=lambda t, data: tails(t, data)[1], atoms=atoms
-    )
+    return Target(draw=draw, law=symmetric(problem), cdf=cdf, sf=sf, atoms=atoms)
 
 
 def rescaled(budget: Budget, q: float | np.ndarray) -> float | np.ndarray:

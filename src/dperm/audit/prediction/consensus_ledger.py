@@ -70,6 +70,9 @@ def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Priva
     offered = _blocks(terms, shards, width, half)
     losses = width * np.arange(-half, half + 1)
     gain = -np.expm1(np.minimum(epsilon - losses, 0.0))
+    (at_free, free_chance), (at_contested, contested_chance) = (
+        _columns([getattr(block, kind) for block in offered]) for kind in ("free", "contested")
+    )
     # By contested answers left.
     values = np.tile(gain, (contested + 1, 1))
     chosen = []
@@ -77,11 +80,8 @@ def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Priva
         choice = np.full((contested + 1, len(gain)), -1)
         following = np.tile(gain, (contested + 1, 1))
         for left in range(1, contested + 1):
-            tried = np.array([
-                sum(chance * _ahead(values[left], step) for step, chance in block.free)
-                + sum(chance * _ahead(values[left - 1], step) for step, chance in block.contested)
-                for block in offered
-            ])  # fmt: skip
+            still, less = (_ahead(values[k], steps) for k, steps in ((left, at_free), (left - 1, at_contested)))
+            tried = (free_chance * still).sum(axis=1) + (contested_chance * less).sum(axis=1)
             choice[left], following[left] = tried.argmax(axis=0), tried.max(axis=0)
         values = following
         chosen.append(choice)
@@ -137,10 +137,17 @@ def make_block(p: int, q: int, terms: Terms, shards: int, length: int, width: fl
     return Block([(free_step, math.exp(logs[0]))], contested)
 
 
-def _ahead(value: np.ndarray, step: int) -> np.ndarray:
-    """Return the value so many widths further: at the end beyond it, and nothing below."""
-    places = np.arange(len(value)) + step
-    return np.where(places >= 0, value[np.clip(places, 0, len(value) - 1)], 0.0)
+def _columns(outcomes: list[list[tuple[int, float]]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return steps, shape (blocks, k), and their probabilities, shape (blocks, k, 1), of k outcomes a block."""
+    table = np.array(outcomes)
+    return table[..., 0].astype(int), table[..., 1:]
+
+
+def _ahead(value: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Return the value so many widths further, a last axis for all steps: at the end beyond it, and nothing below."""
+    n = len(value)
+    padded = np.concatenate([np.zeros(n), value, np.full(n, value[-1])])
+    return np.lib.stride_tricks.sliding_window_view(padded, n)[n + np.clip(steps, -n, n)]
 
 
 def _moved(masses: np.ndarray, step: int) -> np.ndarray:

@@ -219,6 +219,10 @@ def encoded(
     """
     if clip and classes is not None:
         return classes, _numbered(y, classes)
+    whole = classes is not None and classes.dtype.kind in "biu" and y.dtype.kind in "biuf"
+    if whole and np.isin(y, classes).all():
+        # Labels by what they are; scikit-learn takes long to find that out.
+        return classes, _numbered(y, classes)
     kind = type_of_target(y, input_name="y")
     if kind.startswith("continuous"):
         raise ValueError(

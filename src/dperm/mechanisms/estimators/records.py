@@ -82,10 +82,15 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
         if y is None:
             # It says that y is required.
             validate_data(estimator, rows, None, dtype=np.float64, ensure_all_finite=False, **how)
-        found = validate_data(
-            estimator, rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=int(not always), **how
-        )
-        y = column_or_1d(y, warn=True)
+        if type(rows) is np.ndarray and rows.dtype == np.float64:
+            # Nothing is left to check or to convert, and scikit-learn takes long to find that out.
+            found, estimator.n_features_in_ = rows, rows.shape[1]
+        else:
+            found = validate_data(
+                estimator, rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=int(not always), **how
+            )
+        plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in _NUMBERS
+        y = np.ascontiguousarray(y) if plain else column_or_1d(y, warn=True)
         if not always:
             _check_finite(found, "X", f"drop such records; or {_MISSING}; or pass {_CLIPPED}: such a row is then zeros")
             _check_finite(y, "y", f"drop such records; or pass {_CLIPPED}: that is then 0, or the first of the classes")

@@ -14,6 +14,7 @@ one of the grid, h the grid's step, and a direction within pi/(2 m) of one of m.
 Neighbouring relation: the one asked for. Sources: docs/privacy.md, section 12, Theorem D.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -26,6 +27,7 @@ _POINTS, _DIRECTIONS = 4_096, 64
 _KINKED = ("hinge", "absolute")
 
 
+@functools.lru_cache(maxsize=64)
 def change(loss: Loss, domain: Domain, neighbours: Neighbours) -> float:
     """Return by how much the gradients of neighbours differ at one w at most, in units of sup |l'| times L_f.
 
