@@ -54,16 +54,18 @@ class _Listening(supports.ScriptedGenerator, recording.RecordingGenerator):
 def attacks(name: str, row: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return the attacks on one stage one, as columns of an attack (name: a key of `STAGES`)."""
     budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
-    return [_attack(STAGES[name], budget, clip, rng) for clip in (False, True)]
+    # Records that are clipped end where those at the bounds do.
+    met: list[float] = []
+    return [_attack(STAGES[name], budget, clip, rng, met) for clip in (False, True)]
 
 
-def _attack(choice: supports.Choice, budget: dict[str, Any], clip: bool, rng) -> dict[str, Any]:
+def _attack(
+    choice: supports.Choice, budget: dict[str, Any], clip: bool, rng: np.random.Generator, met: list[float]
+) -> dict[str, Any]:
     given, seed = choice.given | _DECLARED, int(rng.integers(2**31))
 
     def fitted(records, told, seed):
         return _heard(SparseRegression(**given, **budget, clip=clip), choice, records, told, seed)
-
-    met: list[float] = []
 
     def known(records):
         chance = supports.chance(choice, lambda told: fitted(records, told, 0)[1], met)
