@@ -67,8 +67,8 @@ def over_set(Phi, f, uniform, zeta, xi, weight, kind, sigma, step, ridge, w, P, 
     """
     m, r = Phi.shape
     h, columns = np.zeros(r), Phi.T.copy()
-    mass, bits = np.empty((2, m))
-    score = np.empty(m)
+    # What `exponential` writes it must not read: only then it works on points side by side.
+    score, power, mass, bits = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     w[:] = 0.0
     _reset(kind, P, ridge)
     updates, shortfall = 0, 0.0
@@ -83,8 +83,8 @@ def over_set(Phi, f, uniform, zeta, xi, weight, kind, sigma, step, ridge, w, P, 
             score[i] = abs(f[i] - score[i])
             best = max(best, score[i])
         for i in range(m):
-            mass[i] = weight * (score[i] - best)
-        exponential(mass, mass, bits)
+            power[i] = weight * (score[i] - best)
+        exponential(power, mass, bits)
         total = 0.0
         for i in range(m):
             total += mass[i]
