@@ -12,9 +12,9 @@ from dperm_pipeline.figures.spec import select  # noqa: F401  (asked for here by
 
 def plain(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows with text as text: categories would group by what is not there."""
-    plain = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
+    text = {key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)}
     # The copy holds columns of one type together, so that rows are taken from few blocks.
-    return plain.copy()
+    return rows.astype(text).copy()
 
 
 def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "mean", via: Any = None) -> pd.DataFrame:
