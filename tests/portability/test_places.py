@@ -89,6 +89,7 @@ def test_order_cores_and_starts_give_the_same_rows_in_each_paper(tmp_path):
     assert {Path(path).parts[2] for path in cells} == set(ONE_OF_EACH)
 
 
+@pytest.mark.slow
 def test_a_folder_that_python_cannot_spell_is_refused_in_words(tmp_path):
     # Neither Arrow nor Numba can write into it then.
     project = under(copy_project(tmp_path / PLACE), **ASCII)

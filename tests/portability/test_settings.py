@@ -37,6 +37,7 @@ def test_hash_seed_and_ascii(plain, tmp_path):
     assert bytes_of(tmp_path / "out") == part(plain, only)
 
 
+@pytest.mark.slow
 def test_order_more_threads_and_turkish_on_an_island_far_east(plain, tmp_path):
     settings = {**threads(7), **locale(tmp_path / "locales", "tr_TR"), "TZ": "Pacific/Kiritimati"}
     out = tmp_path / PLACE / "out"

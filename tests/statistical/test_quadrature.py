@@ -143,6 +143,7 @@ def check_line_designs(seed, count, neighbours):
 # p = 1, Gaussian b
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_no_line_design_exceeds_the_bound(neighbours):
     closest = check_line_designs(1, 300, neighbours)

@@ -15,6 +15,7 @@ from dperm.cli import main
 from dperm.errors import ServiceError
 
 
+@pytest.mark.slow
 def test_whoever_dies_what_was_answered_stays(tmp_path):
     file, ledger = served.packed(tmp_path, "StableERM"), f"sqlite:///{tmp_path / 'ledger'}"
     key = served.key(served.service(file, ledger), share=10)

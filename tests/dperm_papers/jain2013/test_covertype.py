@@ -96,6 +96,7 @@ def test_totals():
     assert covertype.totals(500_000) == {"C": 1000.0, "nC": 1000.0}
 
 
+@pytest.mark.slow
 def test_a_scaling_is_run_on_its_own_rows_with_its_own_radius(path, rows):
     """Under min-max rows are up to sqrt(12) long, so R^2 = (12 + 1)^3, and the noise grows with it."""
     scaled = scaling.rescale(prepared.read(path), "min-max")

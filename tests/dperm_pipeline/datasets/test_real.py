@@ -239,6 +239,7 @@ def mirror_only(mirror, tmp_path_factory):
     return folder, found
 
 
+@pytest.mark.slow
 def test_the_subsample_of_covertype(mirror_only):
     folder, found = mirror_only
     data, seconds = found["covertype-16pct"]
