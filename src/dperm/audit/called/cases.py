@@ -50,7 +50,8 @@ EXTREME: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
     "squared": ((-1.0, 0.0, 1.0), {"y_bound": 1.0}),
     "poisson": ((0.0, -2.0, 2.0), {"y_bound": 2.0}),
 }
-# Numbers of a learner without a loss of ours, the first of them what all other records say.
+# Numbers of a learner without a loss of ours, the first of them what all other records say: an answer at an end of the
+# range is cut off there, and would not tell its noise; so a record that comes moves half of the range at most.
 NUMBERS = "numbers"
 _NUMBERS = (0.0, -1.0, 1.0)
 # Losses of output perturbation.

@@ -19,7 +19,7 @@ from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import Budget, Guarantee, PrivacyStatement
 from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning
-from dperm.mechanisms.estimators.records import equal, places, signs, total
+from dperm.mechanisms.estimators.records import equal, places, signs, stated
 from dperm.mechanisms.estimators.whole import one_fit
 
 # What a statement says where the labels were not declared.
@@ -102,7 +102,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
     def _total(self) -> bool:
         """Return whether no record can make `fit` fail or warn."""
-        return total(self, numeric=not classifies(self))
+        return stated(self, numeric=not classifies(self))
 
     def _valid_form(self) -> str:
         """Say what would have a guarantee."""
@@ -217,9 +217,10 @@ def encoded(
 
     With `clip` and `classes` every other label is the first one, instead of a DataError.
     """
-    if clip and classes is not None:
+    leaked = classes is None
+    if clip and not leaked:
         return classes, _numbered(y, classes)
-    whole = classes is not None and classes.dtype.kind in "biu" and y.dtype.kind in "biuf"
+    whole = not leaked and classes.dtype.kind in "biu" and y.dtype.kind in "biuf"
     if whole and np.isin(y, classes).all():
         # Labels by what they are; scikit-learn takes long to find that out.
         return classes, _numbered(y, classes)
@@ -232,12 +233,16 @@ def encoded(
     if kind != "binary" and not (several and kind == "multiclass"):
         check_classification_targets(y)
         raise ValueError(f"Only binary classification is supported. The type of the target is {kind}; {SEVERAL}")
-    if classes is None:
+    if leaked:
         warnings.warn(LABELS_LEAKED, PrivacyLeakWarning, stacklevel=stacklevel)
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
     if not np.isin(y, classes).all():
+        if leaked:
+            raise DataError(
+                "y holds a label that is not even equal to itself, such as a missing date; drop such records"
+            )
         raise DataError(
             f"y holds a label that is not in classes={classes.tolist()}; declare it, drop such records, or pass "
             "clip=True, which takes it as the first of them"

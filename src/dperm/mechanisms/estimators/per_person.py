@@ -156,7 +156,9 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
         given = {"epsilon": share.epsilon, **({"delta": share.delta} if hasattr(self.estimator, "delta") else {})}
         inner = clone(self.estimator).set_params(**given)
         try:
-            inner.fit(_safe_indexing(X, places), _safe_indexing(y, places))
+            # Of the sparse kinds some have no rows to choose.
+            rows = X.tocsr() if sparse.issparse(X) else X
+            inner.fit(_safe_indexing(rows, places), _safe_indexing(y, places))
         finally:
             diagnostics.move(inner, self)
         self.estimator_, self.row_privacy_ = inner, inner.privacy_

@@ -17,7 +17,7 @@ from dperm.accounting import filters
 from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of, tame_rows
 from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import declared, encoded, generator, told
-from dperm.mechanisms.estimators.records import queried, total, validated
+from dperm.mechanisms.estimators.records import queried, stated, validated
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 from dperm.mechanisms.queries import Fresh, Known, Noise, first_of, fitted, keys, parameters
@@ -263,7 +263,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             f"{self.source}; docs/privacy.md, section 12",
             covers=self._covers(),
             reason=reason,
-            total=total(self, numeric=not self._classifies()),
+            total=stated(self, numeric=not self._classifies()),
         )
 
     def _event(self, guarantee: Guarantee) -> dp_event.DpEvent:

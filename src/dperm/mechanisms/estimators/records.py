@@ -31,6 +31,8 @@ from dperm.errors import DomainViolation
 from dperm.values import equal, read_number
 
 _NUMBERS, _TEXT = "biuf", "US"
+# The largest default of those whose `tolerance=None` means one that hangs on other parameters.
+_COARSEST = 1e-6
 # What NumPy takes for a number, and for nothing else.
 _SCALARS = {bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64}
 # The types of what marks a missing label, beside NaN: of Python, of pandas.
@@ -52,6 +54,19 @@ _TAKE_SPARSE = (
 def total(estimator: Any, *, numeric: bool) -> bool:
     """Return whether no record can make `fit` fail or warn: with `clip` and, for labels, declared `classes`."""
     return bool(estimator.clip) and (numeric or estimator.classes is not None)
+
+
+def stated(estimator: Any, *, numeric: bool) -> bool:
+    """Return whether a statement says `total`: `total` does, and tests cover that each solver meets its target."""
+    return total(estimator, numeric=numeric) and _covered(estimator) and _covered(getattr(estimator, "estimator", None))
+
+
+def _covered(estimator: Any) -> bool:
+    """Return whether tests cover the solver: no tolerance finer than the default, nor li2021's Algorithm 1 as it is."""
+    asked, method = (getattr(estimator, name, None) for name in ("tolerance", "method"))
+    default = (getattr(type(estimator).__init__, "__kwdefaults__", None) or {}).get("tolerance")
+    finer = asked is not None and asked < (_COARSEST if default is None else default)
+    return not finer and method != "literal"
 
 
 def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> tuple[Any, np.ndarray]:

@@ -18,7 +18,7 @@ from dperm.domain import Budget, PrivacyStatement, number, tame_rows
 from dperm.errors import ReleaseError
 from dperm.mechanisms.estimators import held_out
 from dperm.mechanisms.estimators.model import answering, declared, encoded, generator, told
-from dperm.mechanisms.estimators.records import queried, total, validated
+from dperm.mechanisms.estimators.records import queried, stated, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
 
@@ -261,7 +261,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         statement = dataclasses.replace(
             made, epsilon=budget.epsilon, delta=budget.delta, guarantee=guarantee, reason=reason, event=event,
             seeded=self.random_state is not None, mode="science", covers=_COVERS,
-            source=f"Papernot & Steinke 2022 over {made.source}", total=total(self, numeric=classes is None),
+            source=f"Papernot & Steinke 2022 over {made.source}", total=stated(self, numeric=classes is None),
         )  # fmt: skip
         return base, statement
 

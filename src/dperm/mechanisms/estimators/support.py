@@ -26,7 +26,7 @@ from dperm.domain import (
 from dperm.errors import DomainViolation, NoGuaranteeWarning, SolverError
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import generator
-from dperm.mechanisms.estimators.records import table, total, validated
+from dperm.mechanisms.estimators.records import stated, table, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.support import exp_mech, limits, samp_agg
 
@@ -118,7 +118,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
             self.source,
             covers=self._covered,
             reason=self.unproved if guarantee == "none" else "",
-            total=total(self, numeric=True),
+            total=stated(self, numeric=True),
         )
         return self
 

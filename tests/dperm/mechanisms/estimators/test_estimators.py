@@ -105,6 +105,14 @@ class TestEstimator:
         with pytest.raises(DataError, match="not in classes"):
             Estimator(classes=("non", "yes")).fit(X, y)
 
+    @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
+    def test_a_missing_date_among_labels_is_refused_and_no_label_is_told(self, Estimator, data):
+        X, _ = data
+        dates = np.where(np.arange(len(X)) % 2, "2020-01-01", "NaT").astype("datetime64[s]")
+        with pytest.raises(DataError, match="not even equal to itself") as refused:
+            Estimator(random_state=0).fit(X, dates)
+        assert "2020" not in str(refused.value)
+
     @together.over(("epsilon", "delta"), [(0, 0), (-1, 0), (np.inf, 0), (np.nan, 0), (1, 1), (1, -0.1)])
     def test_impossible_budgets_are_refused(self, Estimator, data, epsilon, delta):
         with pytest.raises(InvalidBudget, match=r"epsilon=|delta="):

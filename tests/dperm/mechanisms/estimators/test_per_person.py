@@ -205,6 +205,13 @@ def test_what_it_refuses(model, groups, error, words):
     assert session.spent.epsilon == 0 and not hasattr(model, "privacy_") and issubclass(SolverError, Exception)
 
 
+@pytest.mark.parametrize("kind", [sparse.csc_array, sparse.dia_array, sparse.bsr_array, sparse.coo_matrix])
+def test_sparse_rows_of_any_kind_are_a_persons(kind):
+    X, y = np.eye(3)[np.arange(60) % 3], np.arange(60) % 2
+    models = [PerPerson(INNER["objective"], rows=1).fit(rows, y, groups=np.arange(60) // 2) for rows in (kind(X), X)]
+    np.testing.assert_allclose(models[0].estimator_.coef_, models[1].estimator_.coef_, atol=1e-8)
+
+
 def test_with_clip_no_row_and_no_group_raises_or_warns():
     odd = [None, math.nan, [], {}, pd.NA, "a", 7, (1, [2]), object(), np.array([1, 2])]
     wild = X.copy()

@@ -1,5 +1,7 @@
 """At extreme public bounds either no record makes a total `fit` fail, or the bounds are refused for every record."""
 
+from functools import partial
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -216,6 +218,32 @@ def test_a_large_epsilon_warns_of_nothing(given):
 def test_what_our_own_solvers_serve_is_total(given):
     X, y = tame(False)
     assert dperm.ObjectivePerturbation(**LABELS, **given).fit(X, y).privacy_.total is True
+
+
+@pytest.mark.parametrize(
+    ("make", "default", "finer"),
+    [
+        (partial(dperm.RKHSGaussian, delta=1e-5, kernel="linear", **LABELS), {}, {"tolerance": 0.01}),
+        (partial(dperm.StableERM, queries=2, total=30.0, **LABELS), {}, {"tolerance": 1e-3}),
+        (partial(dperm.ObjectivePerturbation, **LABELS), {"tolerance": 1e-6}, {"tolerance": 1e-7}),
+        (
+            partial(dperm.NAPP, calibration="paper", delta=1e-5, **LABELS),
+            {},
+            {"method": "literal", "n_e": 200, "steps": 3},
+        ),
+    ],
+    ids=["kernel", "stable", "objective", "literal"],
+)
+@pytest.mark.filterwarnings("ignore::dperm.errors.NoGuaranteeWarning")
+def test_no_statement_says_total_where_the_solver_might_miss_its_target_for_some_records(make, default, finer):
+    X, y = tame(False)
+    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
+    assert make(**default).fit(X, y).privacy_.total is True
+    assert make(**finer).fit(X, y).privacy_.total is False
+    # What is around an estimator is as total as that.
+    if isinstance(make(), dperm.ObjectivePerturbation):
+        outer = dperm.PrivateOneVsRest(make(**finer, classes=None), classes=(0, 1, 2))
+        assert outer.fit(X, np.arange(len(X)) % 3).privacy_.total is False
 
 
 @pytest.mark.parametrize("given", [{"regularizer": cp.tv}, {"constraints": lambda theta: [theta >= 0]}])
