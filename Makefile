@@ -17,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow bench-auditors docs docs-assets gallery audit-diffprivlib frontier-others libraries audit-lock lock clean
+.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow bench-auditors docs docs-assets article gallery audit-diffprivlib frontier-others libraries audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +138,9 @@ docs: venv  ## the documentation as a site, site/index.html, without a network
 
 docs-assets: venv  ## renew docs/assets, README.md and the docs' tables from a run: RESULTS=results/paper
 	$(BIN)/python docs/update_assets.py $(RESULTS)
+
+article: venv  ## the article, results/article.pdf, from docs/assets; RESULTS=results/paper: from that run
+	@$(BIN)/python docs/build_article.py $(if $(filter-out file,$(origin RESULTS)),$(RESULTS))
 
 gallery: venv  ## draw the pictures of docs/gallery.md again (half a minute)
 	@mkdir -p docs/gallery
