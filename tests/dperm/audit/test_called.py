@@ -116,6 +116,7 @@ def test_an_average_of_numbers_spends_what_it_claims(neighbours, least):
         ("stable_erm", "squared", 0.0, 0.96),
         ("objective", "poisson", 1e-6, 0.95),
         ("napp", "squared", 1e-6, 0.96),
+        ("gradient", "weights", 1e-6, 0.999),
     ],
 )
 def test_attacks_through_the_front_door_get_far(mechanism, loss, delta, least):

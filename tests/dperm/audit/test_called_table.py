@@ -165,6 +165,12 @@ WORDS = {
 }  # fmt: skip
 
 
+def test_weights_are_called_with_each_estimator_that_takes_them():
+    takers = {OF_LOSSES[name] for name in OF_LOSSES if "weight_bound" in getattr(dperm, name)().get_params()}
+    called = {(mechanism, neighbours) for mechanism, variant, neighbours, _ in ROWS if variant == cases.WEIGHTS}
+    assert called == set(itertools.product(takers, ("add_remove", "replace"))) and takers
+
+
 @together.over("argument", WORDS)
 def test_regularizers_and_sets_are_called(argument):
     mechanism, values = WORDS[argument]

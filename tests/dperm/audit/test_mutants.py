@@ -237,12 +237,13 @@ def test_a_gram_matrix_that_nobody_pays_for_spends_what_arithmetic_says():
         np.testing.assert_allclose(twin.law((X, y)), expected, rtol=1e-9, atol=1e-14)
 
 
-def test_a_quiet_path_spends_what_a_gaussian_with_less_noise_spends():
-    """The shift over the noise is that of epsilon = 1 for the twin, 1/0.7 times as much for the mutant."""
+@pytest.mark.parametrize(("name", "factor"), [("quiet-path", 1 / 0.7), ("weight-by-weight", 3.0)])
+def test_what_moves_too_far_for_its_gaussian_noise_spends_what_less_noise_spends(name, factor):
+    """The shift over the noise is that of epsilon = 1 for the twin, and so many times as much for the mutant."""
     ratio = gaussian.gaussian_ratio(1.0, 1e-6)
-    for broken, factor in ((True, 1 / 0.7), (False, 1.0)):
-        found = exactly("quiet-path", broken)
-        assert 1e-6 <= gaussian.hockey_stick(found, factor * ratio) < 1.5e-6
+    for broken, share in ((True, factor), (False, 1.0)):
+        found = exactly(name, broken)
+        assert 1e-6 <= gaussian.hockey_stick(found, share * ratio) < 1.5e-6
 
 
 @pytest.mark.parametrize(

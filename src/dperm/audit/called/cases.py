@@ -68,6 +68,9 @@ _FIRST_STEP = {"gradient_clip": 1e-3, "steps": 1}
 _ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
 # Three classes, whose loss is the multinomial one.
 MULTINOMIAL = "multinomial"
+# Weighted records. Of a descent with the default clip, which grows with the bound, so that the weight is what is cut.
+WEIGHTS = "weights"
+_WEIGHTED = {"loss": "logistic", "weight_bound": 3.0}
 _THREE = {"loss": "logistic", "classes": (0, 1, 2)}
 # Losses of stable predictors.
 _STABLE_ERM = (*_SLOPED, "capped_logistic", "absolute", "squared", "poisson")
@@ -81,11 +84,22 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     ),
     # A public number of records at which the output noise is small.
     "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
-    "gradient": (NoisyGradientDescent, {**{loss: _CLIPPED for loss in _RISKS}, MULTINOMIAL: {**_CLIPPED, **_THREE}}),
+    "gradient": (
+        NoisyGradientDescent,
+        {
+            **{loss: _CLIPPED for loss in _RISKS},
+            MULTINOMIAL: {**_CLIPPED, **_THREE},
+            WEIGHTS: {"step_size": 1.0, "momentum": 0.0, **_WEIGHTED},
+        },
+    ),
     # One step, of which the sign is looked at.
     "preconditioned": (
         PreconditionedGradientDescent,
-        {**{loss: _FIRST_STEP for loss in _RISKS}, MULTINOMIAL: {**_FIRST_STEP, **_THREE}},
+        {
+            **{loss: _FIRST_STEP for loss in _RISKS},
+            MULTINOMIAL: {**_FIRST_STEP, **_THREE},
+            WEIGHTS: {"steps": 1, **_WEIGHTED},
+        },
     ),
     "napp": (
         NAPP,
@@ -181,7 +195,7 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     # So many that no shard is empty.
     "averaged": ({CROWD: (400, 0.0)}, {CROWD: (400, 0.0)} | _CLIP),
 }
-# A softmax turns its force with theta: one step alone has a constant one.
+# A softmax turns its force with theta, and so does what is not clipped: one step alone has a constant one.
 _ONE_STEP = ({"steps": 1}, {"steps": 1} | _CLIP, {"steps": 1} | _INTERCEPT)
 _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
@@ -323,8 +337,8 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     own = losses[name]
     loss = {} if name == NUMBERS else {"loss": own.get("loss", name)}
     _, declared = extreme(name, own)
-    several = _ONE_STEP if name == MULTINOMIAL and mechanism in DESCENTS else None
-    ways = several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism])
+    one_step = _ONE_STEP if name in (MULTINOMIAL, WEIGHTS) and mechanism in DESCENTS else None
+    ways = one_step or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism])
     # A model that is released is pushed as its answers are.
     attacked = (mechanism, name.removesuffix(MODEL))
     further = _FURTHER.get(attacked, ())

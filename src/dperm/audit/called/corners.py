@@ -2,7 +2,8 @@
 
 A corner is a record (x, y): x = +-R, y one of the extreme targets; with clip=True a hundred times as far. Each is
 fitted before what all data sets have: one record at x = 0 (with an intercept at x = R, so that all rows are parallel),
-or a crowd. What `fit` refuses is no record of the domain; what it accepts is attacked.
+or a crowd. What `fit` refuses is no record of the domain; what it accepts is attacked. Where weights are declared every
+record has the largest, a corner with clip=True a hundred times that.
 
 Neighbouring relation: the one asked for. A pair is a corner that comes, or two that are replaced.
 """
@@ -104,4 +105,8 @@ def _records(call: Call) -> tuple[np.ndarray, list[tuple[float, float]]]:
 def _fitted(call: Call, step: str, corner: Corner, common: np.ndarray, rng, *make) -> Recorded:
     # The corner first: where the order counts, it is the first record that counts most.
     x, y = (common if corner is None else np.vstack([corner, common])).T
-    return recording.fit(call.make(), step, x[:, None], y, int(rng.integers(2**63)), *make)
+    model, weights = call.make(), {}
+    if (bound := getattr(model, "weight_bound", None)) is not None:
+        weights["sample_weight"] = np.full(len(x), bound)
+        weights["sample_weight"][: len(x) - len(common)] *= _BEYOND if model.clip else 1.0
+    return recording.fit(model, step, x[:, None], y, int(rng.integers(2**63)), *make, **weights)

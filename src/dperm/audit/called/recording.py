@@ -79,11 +79,12 @@ def fit(
     y: np.ndarray,
     seed: int,
     make: Callable[..., RecordingGenerator] = RecordingGenerator,
+    **weights: np.ndarray,
 ) -> Recorded:
     """Fit a model, and listen to the method `step` that takes checked records to the core.
 
     The model's `random_state` is ignored, but where `release` is set. `make` makes the generator that is listened to: a
-    class made of `RecordingGenerator`.
+    class made of `RecordingGenerator`; `weights` is a `sample_weight`, or nothing.
     """
     calls: list[tuple] = []
     of, rng = _listening(type(model), step), make(np.random.PCG64(seed), [], [])
@@ -93,7 +94,7 @@ def fit(
     released = bool(given.get("release"))
     of.heard = calls
     if not released:
-        return Recorded(of(**{**given, "random_state": rng}).fit(X, y), *calls[-1], rng.drawn, rng.units)
+        return Recorded(of(**{**given, "random_state": rng}).fit(X, y, **weights), *calls[-1], rng.drawn, rng.units)
     drawn: list[tuple] = []
     add = grid.add_noise
 
@@ -102,7 +103,7 @@ def fit(
         return drawn[-1][1]
 
     with mock.patch.object(grid, "add_noise", adding):
-        return Recorded(of(**given).fit(X, y), *calls[-1], drawn, rng.units)
+        return Recorded(of(**given).fit(X, y, **weights), *calls[-1], drawn, rng.units)
 
 
 @functools.cache
@@ -112,12 +113,12 @@ def _listening(public: type, step: str) -> type:
     Made once: a search fits thousands of models, and scikit-learn reads the signatures of each new class.
     """
     parameters = inspect.signature(getattr(public, step)).parameters.values()
-    # Weights, which are left out here, have a default.
+    # Weights have a default, and are given by their name.
     names = [one.name for one in parameters if one.default is one.empty][1:]
 
-    def listening(self, *args):
-        made = getattr(public, step)(self, *args)
-        of.heard.append((dict(zip(names, args, strict=True)), made))
+    def listening(self, *args, **weights):
+        made = getattr(public, step)(self, *args, **weights)
+        of.heard.append((dict(zip(names, args, strict=True)) | weights, made))
         return made
 
     of = type(public.__name__, (public,), {step: listening, "__init__": public.__init__})

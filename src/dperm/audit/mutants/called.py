@@ -1,7 +1,7 @@
 """Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
-one counts an answer after it has looked whether one is left, one cuts a gradient class by class, one gives each class
+one counts an answer after it has looked whether one is left, two cut a gradient by parts, one gives each class
 the whole budget, two count records whose number is private, three make noise for less than a record, or a record and
 the solver, can do, and one draws less noise than its statement names: an attack that believed the statement could not
 see it.
@@ -96,6 +96,14 @@ class _Dividing(NoisyGradientDescent):
 
     def _release(self, X, y, loss, domain, rng):
         return gradient.release(X, y, loss, **self._fixed(loss, domain), steps=self.steps, n_public=len(X), rng=rng)
+
+
+class _Repeating(NoisyGradientDescent):
+    """A descent that has a record of weight w stand w times, each of them cut by itself."""
+
+    def _release(self, X, y, loss, domain, rng, weights=None):
+        times = weights.astype(int)
+        return super()._release(np.repeat(X, times, axis=0), np.repeat(y, times), loss, domain, rng)
 
 
 class _ClassByClass(Multinomial):
@@ -218,11 +226,7 @@ def counted_records(broken: bool) -> Finite:
     # Up to 2.4 deviations of the wider law: further out the narrower one has no mass that a double holds.
     edges = 0.3 * _BINS * scale(1)
 
-    def law(records):
-        between = special.ndtr(edges / scale(records))
-        return np.diff(np.concatenate([[0.0], between, [1.0]]))
-
-    return Finite(law, [(1, 2)])
+    return Finite(lambda records: _pieces(edges / scale(records)), [(1, 2)])
 
 
 @mutant("a path that several threads ask at once", _SOURCE, "replace", delta=1e-6)
@@ -257,39 +261,24 @@ def quiet_path(broken: bool) -> Finite:
 
 @mutant("a step divided by the number of records, which is private", "textbooks", "add_remove", delta=1e-6)
 def divided_step(broken: bool) -> Finite:
-    """One step of a descent: theta in bins; its data are corners that `fit` accepts, and nothing beside what is there.
+    """One step of a descent: the release in bins; its data are whether the record at the bound is there.
 
     The twin's step is a public number.
     """
-    given = {"steps": 1, "gradient_clip": 1e-3, "classes": (0, 1), **({} if broken else {"step_size": 4.0})}
-    make = partial(_Dividing if broken else NoisyGradientDescent, **given)
-    found, _ = descents.laws(Call(make, (0, 1), ""), np.random.default_rng(0))
-    edges = _BINS * found[None].scale
-
-    def law(corner):
-        between = special.ndtr((edges - found[corner].centre) / found[corner].scale)
-        return np.diff(np.concatenate([[0.0], between, [1.0]]))
-
-    return Finite(law, [(None, corner) for corner in found if corner])
+    step, make = (None, _Dividing) if broken else (4.0, NoisyGradientDescent)
+    return _one_step(make, (0, 1), gradient_clip=1e-3, step_size=step)
 
 
 @mutant("a gradient of several classes that is cut class by class", "textbooks", "add_remove", delta=1e-6)
 def class_by_class(broken: bool) -> Finite:
-    """One step of a descent of three classes: the release on the line on which a record moves it, in bins.
+    """One step of a descent of three classes."""
+    return _one_step(_Cut if broken else NoisyGradientDescent, (0, 1, 2), gradient_clip=1e-3)
 
-    Its data are whether the record at the bound is there.
-    """
-    given = {"steps": 1, "gradient_clip": 1e-3, "step_size": 1.0, "momentum": 0.0, "classes": (0, 1, 2)}
-    call = Call(partial(_Cut if broken else NoisyGradientDescent, **given), (0, 1, 2), "")
-    found, _ = descents.laws(call, np.random.default_rng(0))
-    laws = dict(zip((False, True), descents.between(found[None], found[1.0, 2]), strict=True))
-    edges = _BINS * laws[False].scale + laws[False].centre
 
-    def law(there):
-        between = special.ndtr((edges - laws[there].centre) / laws[there].scale)
-        return np.diff(np.concatenate([[0.0], between, [1.0]]))
-
-    return Finite(law, [(False, True)])
+@mutant("a record of weight w in the place of w records", "textbooks", "add_remove", delta=1e-6)
+def weight_by_weight(broken: bool) -> Finite:
+    """One step of a weighted descent: all records have the largest weight."""
+    return _one_step(_Repeating if broken else NoisyGradientDescent, (0, 1), weight_bound=3.0)
 
 
 @mutant("a stable model with noise for half of its sensitivity", "dwork2018, D2", "replace", delta=1e-6)
@@ -334,6 +323,19 @@ def membership_check(broken: bool) -> Sampled:
     return _handed_on(_Guarded if broken else TDDL, (0.5, 1), **given)
 
 
+def _one_step(make: type, classes: tuple[int, ...], **given: Any) -> Finite:
+    """Return one step of a descent, in bins along the line on which a record of the last class moves it.
+
+    Its data are whether the record is there.
+    """
+    public = {"steps": 1, "step_size": 1.0, "momentum": 0.0, "classes": classes}
+    found, _ = descents.laws(Call(partial(make, **public | given), classes, ""), np.random.default_rng(0))
+    laws = dict(zip((False, True), descents.between(found[None], found[1.0, classes[-1]]), strict=True))
+    edges = _BINS * laws[False].scale + laws[False].centre
+
+    return Finite(lambda there: _pieces((edges - laws[there].centre) / laws[there].scale), [(False, True)])
+
+
 def _asked_at_once(make: type, serving: type | None = None) -> Finite:
     """Return a Gaussian path that eight threads ask at once: the mean of its answers to one question, in bins.
 
@@ -356,22 +358,25 @@ def _released_once(make: type, neighbours: str, **given: Any) -> Finite:
     call = Call(partial(make, **how | given), (0, 1), "", additive=True, crowd=crowd)
     found = linear.listen(call, np.random.default_rng(0))
 
-    def law(corner):
-        between = special.ndtr(_BINS - (found.centres[corner] - found.centres[None]) / found.scale)
-        return np.diff(np.concatenate([[0.0], between, [1.0]]))
-
-    return Finite(law, list(corners.pairs(found.centres, neighbours)))
+    return Finite(
+        lambda corner: _pieces(_BINS - (found.centres[corner] - found.centres[None]) / found.scale),
+        list(corners.pairs(found.centres, neighbours)),
+    )
 
 
 def _binned(fits: list, width: float, scale: float) -> Finite:
     """Return the law of an answer at x = 1 with Gaussian noise, in bins that are made for noise of this width."""
 
     def law(centre):
-        between = special.ndtr((_BINS * width - centre) / scale)
-        return np.diff(np.concatenate([[0.0], between, [1.0]]))
+        return _pieces((_BINS * width - centre) / scale)
 
     asked = np.array([[1.0]])
     return Finite(law, [tuple(answers.path_centre(one, asked) for one in fits)])
+
+
+def _pieces(edges: np.ndarray) -> np.ndarray:
+    """Return how likely a standard normal number is between these edges, and beyond them."""
+    return np.diff(np.concatenate([[0.0], special.ndtr(edges), [1.0]]))
 
 
 def _handed_on(make: type, record: tuple[float, float], **given: Any) -> Sampled:
