@@ -4,6 +4,7 @@ import itertools
 import warnings
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ import together
 import dperm
 from dperm.audit.called import cases, sparse, supports, threads
 from dperm.losses import LOSSES
+from dperm.mechanisms.napp.noise import Variant
+from dperm.mechanisms.napp.scheme import Target
+from dperm.mechanisms.napp.validity import Retrieval
 from dperm_pipeline import config_files
 
 ROOT = Path(__file__).parents[3]
@@ -169,6 +173,29 @@ def test_weights_are_called_with_each_estimator_that_takes_them():
     takers = {OF_LOSSES[name] for name in OF_LOSSES if "weight_bound" in getattr(dperm, name)().get_params()}
     called = {(mechanism, neighbours) for mechanism, variant, neighbours, _ in ROWS if variant == cases.WEIGHTS}
     assert called == set(itertools.product(takers, ("add_remove", "replace"))) and takers
+
+
+NAPPS = {"penalty": Target, "variant": Variant, "retrieval": Retrieval}
+
+
+@together.over("argument", [*NAPPS, "moor"])
+def test_each_mode_of_napp_is_called_under_both_relations_and_with_both_kinds_of_noise(argument):
+    default, found = dperm.NAPP().get_params()[argument], {}
+    for mechanism, name, *kind in ROWS:
+        given = cases.CALLS["napp"][1].get(name, {}) if mechanism == "napp" else {}
+        found.setdefault(given.get(argument, default), set()).add(tuple(kind))
+    assert found.keys() == (set(get_args(NAPPS[argument])) if argument in NAPPS else {False, True})
+    assert all(kinds == {(near, noisy) for near, delta in KINDS for noisy in [delta > 0]} for kinds in found.values())
+
+
+def test_what_claims_less_than_its_budget_claims_what_its_row_claims():
+    for neighbours, delta in KINDS:
+        row = {"epsilon": 1.0, "delta": delta, "neighbours": neighbours, "calibration": "corrected"}
+        for _, given, _ in cases.calls("napp", "return", row):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = dperm.NAPP(**given, random_state=0).fit([[0.5], [-0.5]], [1, 0])
+            assert given["epsilon"] > 1.9 and model.privacy_.epsilon == pytest.approx(1, rel=1e-12)
 
 
 @together.over("argument", WORDS)

@@ -72,6 +72,20 @@ MULTINOMIAL = "multinomial"
 WEIGHTS = "weights"
 _WEIGHTED = {"loss": "logistic", "weight_bound": 3.0}
 _THREE = {"loss": "logistic", "classes": (0, 1, 2)}
+# NAPP's other penalties, variants and what becomes of its budget: arguments, and the crowd. A share near 1 leaves all
+# but little of epsilon to the noise; one orthant is at its wall unless a crowd pulls inside.
+_NAPP = {"loss": "smoothed_hinge", "penalty": "ridge", "share": 0.999}
+# Of a ridge of 50 `return` returns what of (1 - share) epsilon is above 1/(2 strength); of so much epsilon it claims 1.
+_RETURNED = (1 - 0.01) / (0.001 + 0.999 * 0.5)
+MODES: dict[str, tuple[dict[str, Any], tuple[int, float]]] = {
+    "bridge": ({"penalty": "bridge", "gamma": 0.5}, (1, 0.0)),
+    "elastic_net": ({"penalty": "elastic_net", "kappa": 0.5}, (200, 0.4)),
+    "vs": ({"variant": "vs", "high": 0.0}, (200, 0.4)),
+    "vs_plus": ({"variant": "vs_plus"}, (200, 0.4)),
+    "moor": ({"penalty": "elastic_net", "kappa": 0.9, "strength": 60.0, "share": 0.99, "moor": True}, (500, 0.2)),
+    "recycle": ({"retrieval": "recycle", "strength": 200.0, "share": 0.5}, (1, 0.0)),
+    "return": ({"retrieval": "return", "strength": 50.0, "share": 0.5, "epsilon": _RETURNED}, (1, 0.0)),
+}
 # Losses of stable predictors.
 _STABLE_ERM = (*_SLOPED, "capped_logistic", "absolute", "squared", "poisson")
 _STABLE_SGD = ("logistic", "smoothed_hinge", "huber", "squared", "poisson")
@@ -108,6 +122,7 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
             "smoothed_hinge": {},
             "squared": {"eta_bound": 1.0},
             "poisson": {"eta_bound": 0.01},
+            **{name: {**_NAPP, **given} for name, (given, _) in MODES.items()},
         },
     ),
     "rkhs_gaussian": (RKHSGaussian, {loss: _LINEAR for loss in _SLOPED}),
@@ -337,8 +352,12 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     own = losses[name]
     loss = {} if name == NUMBERS else {"loss": own.get("loss", name)}
     _, declared = extreme(name, own)
-    one_step = _ONE_STEP if name in (MULTINOMIAL, WEIGHTS) and mechanism in DESCENTS else None
-    ways = one_step or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism])
+    if name in MODES:
+        ways = tuple({CROWD: MODES[name][1]} | more for more in _RELEASES)
+    elif mechanism in DESCENTS and name in (MULTINOMIAL, WEIGHTS):
+        ways = _ONE_STEP
+    else:
+        ways = _RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism]
     # A model that is released is pushed as its answers are.
     attacked = (mechanism, name.removesuffix(MODEL))
     further = _FURTHER.get(attacked, ())
@@ -355,4 +374,4 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
         if row["calibration"] != "tight":
             words = f"calibration={row['calibration']!r}, {words}"
             budget["calibration"] = row["calibration"]
-        yield f"{make.__name__}({words})", {**arguments, **budget}, way.get(CROWD, (1, 0.0))
+        yield f"{make.__name__}({words})", {**budget, **arguments}, way.get(CROWD, (1, 0.0))

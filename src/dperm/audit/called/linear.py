@@ -27,6 +27,7 @@ from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError
 from dperm.losses import Loss
 from dperm.mechanisms import base
+from dperm.noise import Gaussian, SphericalLaplace
 
 STEP = "_release"
 # Fits that the equation is held against.
@@ -51,11 +52,24 @@ class Rows(NamedTuple):
     count: np.ndarray
 
 
+class Penalty(NamedTuple):
+    """The penalty l1 |theta| + weight |theta|^power, as it was declared; power in (1, 2)."""
+
+    l1: float = 0.0
+    weight: float = 0.0
+    power: float = 1.5
+
+    def slope(self, t: np.ndarray | float) -> np.ndarray | float:
+        """Return its slope, at 0 that from the right: of theta <= 0 the noise that leaves it at 0 is a part."""
+        side = np.where(np.asarray(t) >= 0, 1.0, -1.0)
+        return side * (self.l1 + self.weight * self.power * np.abs(t) ** (self.power - 1))
+
+
 class Found(NamedTuple):
     """What fits on the corners told.
 
     `rows` maps a corner (x, y) to the rows that the core was handed, the common record first; `centres` maps it to
-    theta without its noise, of additive ones; `l1` is the weight of |theta| in the objective.
+    theta without its noise, of additive ones; `penalty` is what of the objective is neither a loss nor a square.
     """
 
     rows: dict[Corner, Rows]
@@ -67,7 +81,7 @@ class Found(NamedTuple):
     hiding: Any
     guarantee: str
     centres: dict[Corner, float]
-    l1: float = 0.0
+    penalty: Penalty = Penalty()
 
 
 def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
@@ -120,14 +134,14 @@ def law(call: Call, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found
     ends = [end if math.isfinite(end) else math.copysign(_FURTHEST, end) for end in walls]
     force = max(float(np.abs(_forces(loss, one, np.array(ends))).max()) for one in rows.values())
     target = _ROUNDING * force * _target(model, hiding)
-    l1 = _l1(model)
-    ridge, error = _ridge(call, model, loss, more, target, l1)
+    penalty = _penalty(model, kind(scale))
+    ridge, error = _ridge(call, model, loss, more, target, penalty)
     slack = target / ridge
     # A Delta that is off by a share of itself moves theta by that share of theta.
     slack += error / ridge * (force + 40 * scale) / ridge
     # Releases near 0 are put there: within so many deviations of the noise on top (`mechanisms.base.covered` says 6).
-    slack += _NEAR_KINK * hidden.scale if l1 and hidden else 0.0
-    found = Found(rows, kind, scale, ridge, slack, loss, hidden, model.privacy_.guarantee, {}, l1)
+    slack += _NEAR_KINK * hidden.scale if penalty.l1 and hidden else 0.0
+    found = Found(rows, kind, scale, ridge, slack, loss, hidden, model.privacy_.guarantee, {}, penalty)
     for one in (*fits.values(), *more):
         _check(call, found, one, target + error * abs(number(one)))
     return found
@@ -141,22 +155,28 @@ def _target(model: Any, hiding: list) -> float:
     return usual if declared is None else declared
 
 
-def _l1(model: Any) -> float:
-    """Return the weight of |theta| beside the sum of losses, as it was declared."""
-    if getattr(model, "penalty", None) == "lasso":
-        return float(model.strength)
-    return float(getattr(model, "l1", None) or 0.0)
+def _penalty(model: Any, law: Gaussian | SphericalLaplace) -> Penalty:
+    """Return what stands beside the sum of losses and squares, as it was declared; law: of NAPP's tilt."""
+    declared, l1 = getattr(model, "penalty", None), float(getattr(model, "l1", None) or 0.0)
+    if declared in ("lasso", "elastic_net"):
+        l1 += model.strength
+    if getattr(model, "variant", None) == "vs_plus":
+        # The mean of b'|theta| of a half-normal b with the deviation of what is drawn.
+        l1 += math.sqrt(2 / math.pi) * law.scale * (1.0 if isinstance(law, Gaussian) else math.sqrt(2))
+    return Penalty(l1, model.strength, 2 - model.gamma) if declared == "bridge" else Penalty(l1)
 
 
-def _ridge(call: Call, model: Any, loss: Loss, more: list[Recorded], target: float, l1: float) -> tuple[float, float]:
+def _ridge(
+    call: Call, model: Any, loss: Loss, more: list[Recorded], target: float, penalty: Penalty
+) -> tuple[float, float]:
     """Return Delta, as declared or as the fits say, and what it may be off by."""
     if getattr(model, "curvature", None) is not None:
         return float(model.curvature), 0.0
     points = []
     for one in more:
         theta = _theta(one)
-        if _free(call, one) and not (l1 and _at_kink(one)):
-            force = float(_forces(loss, _rows(one), np.array([theta]))[0]) + l1 * math.copysign(1.0, theta)
+        if _free(call, one) and not (penalty.l1 and _at_kink(one)):
+            force = float(_forces(loss, _rows(one), np.array([theta]))[0] + penalty.slope(theta))
             points.append((theta, force + _noise(one, 0)))
     points.sort()
     if len(points) < 2:
@@ -169,13 +189,13 @@ def _check(call: Call, found: Found, one: Recorded, allowed: float) -> None:
     """Refuse a fit whose theta does not solve the equation within the solver's public target."""
     theta = _theta(one)
     left = float(_forces(found.loss, _rows(one), np.array([theta]))[0]) + found.ridge * theta + _noise(one, 0)
-    if found.l1 and _at_kink(one):
+    if found.penalty.l1 and _at_kink(one):
         # There the norm takes whatever its weight can; how near theta is to 0 only its core knows.
         near = np.array([-found.slack, 0.0, found.slack])
         pushed = _forces(found.loss, _rows(one), near) + found.ridge * near + _noise(one, 0)
-        left = max(0.0, float(np.abs(pushed).min()) - found.l1)
-    elif found.l1:
-        left += found.l1 * math.copysign(1.0, theta)
+        left = max(0.0, float(np.abs(pushed).min()) - found.penalty.l1)
+    else:
+        left += float(found.penalty.slope(theta))
     if not _free(call, one):
         # What lies at a wall and is pushed into it is at rest; with noise on top, which the walls and what is near them
         # swallow, it is not known which were.
@@ -194,8 +214,7 @@ def line(call: Call, found: Found, corner: Corner) -> BracketedLaw:
     def z(t):
         t = np.clip(t, *call.walls) if walled else t
         pulled = _forces(found.loss, found.rows[corner], t) + found.ridge * t
-        # Of theta <= 0 the noise that leaves it at 0 is a part.
-        return (pulled + found.l1 * np.where(t >= 0, 1.0, -1.0) if found.l1 else pulled) / found.scale
+        return (pulled + found.penalty.slope(t) if any(found.penalty[:2]) else pulled) / found.scale
 
     return BracketedLaw(z, found.law, found.slack, *call.walls, found.hiding)
 
