@@ -85,7 +85,9 @@ def right(record):
         return float(value) > 500
     if math.isinf(float(value)):
         return text == "∞"
-    value = float(value) * (100 if record["percent"] else 1)
+    value = float(value)
+    if record["percent"]:
+        return abs(100 * value - text) <= 0.05000001
     if value == text:
         return True
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
