@@ -11,13 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import summary_figure
 import typst
 import update_assets
 from matplotlib import get_data_path
 
 from dperm.errors import DpermError
-from dperm_pipeline import files
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs/assets"
@@ -40,14 +38,13 @@ def pdf(assets: Path = ASSETS) -> bytes:
     return compiler(assets).compile(format="pdf", timestamp=noon)
 
 
-def of_run(results: Path, assets: Path) -> None:
-    """Write what the article reads, from a finished run."""
-    update_assets.ledgers(results, assets)
-    files.write_text(assets / "run.json", json.dumps(update_assets.record(results, None)))
-    for name, svg in (update_assets.figures(results) | {"summary": summary_figure.draw(assets)}).items():
-        files.write_text(assets / f"{name}.svg", svg)
+def of_run(results: Path, root: Path) -> Path:
+    """Return a folder below `root` with what the article reads, from a finished run: as make docs-assets takes it."""
+    shutil.copy(ROOT / "README.md", root)
+    update_assets.renew(results, root=root)
     for name in MEASURED_APART:
-        shutil.copy(ASSETS / name, assets)
+        shutil.copy(ASSETS / name, root / "docs/assets")
+    return root / "docs/assets"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,9 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     place = ROOT / "results/article.pdf"
     try:
         with tempfile.TemporaryDirectory() as folder:
-            if given.results:
-                of_run(given.results, Path(folder))
-            made = pdf(Path(folder) if given.results else ASSETS)
+            made = pdf(of_run(given.results, Path(folder)) if given.results else ASSETS)
         place.parent.mkdir(exist_ok=True)
         place.write_bytes(made)
     except (DpermError, OSError, typst.TypstError) as error:

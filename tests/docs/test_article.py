@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pypdf
 import pytest
+import typst
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = sorted((ROOT / "docs/article/sections").glob("*.typ"))
@@ -138,3 +139,7 @@ def test_the_same_rows_make_the_same_bytes_and_other_rows_another_text(build, tm
     TABLES["answers"].assign(kind="fails").to_csv(copy / "answers.csv", index=False)
     other = " ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(build.pdf(copy))).pages)
     assert other.count("fails") >= len(TABLES["answers"]) > other.count("holds as printed")
+    claims = TABLES["claims"]
+    claims.assign(measured=claims.measured.where(claims.id != "K-c26", "")).to_csv(copy / "claims.csv", index=False)
+    with pytest.raises(typst.TypstError, match=r"no measured in claims of .*K-c26.*scale paper"):
+        build.pdf(copy)
