@@ -13,12 +13,16 @@ import pypdf
 import pytest
 import typst
 
+from dperm_pipeline import multiple
+
 ROOT = Path(__file__).parents[2]
 SECTIONS = sorted((ROOT / "docs/article/sections").glob("*.typ"))
 TABLES = {
     name: pd.read_csv(ROOT / f"docs/assets/{name}.csv", dtype=str, keep_default_na=False)
     for name in ("answers", "claims", "frontier", "privacy")
-} | {"auditors": pd.read_json(ROOT / "docs/assets/auditors.jsonl", lines=True)}
+} | {name: pd.read_json(ROOT / f"docs/assets/{name}.jsonl", lines=True) for name in ("auditors", "libraries")}
+HOLM = multiple.adjusted(TABLES["libraries"].p_value)
+TABLES["libraries"]["verdict"] = ["refuted" if p <= 0.05 else "not refuted" for p in HOLM]
 
 
 @pytest.fixture(scope="module")
