@@ -33,10 +33,10 @@ def margins(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def gradient(X: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Return X' slopes, rounded once to extended precision (slopes (n, k) in extended precision; the result (p, k))."""
-    high = slopes.astype(float)
+    """Return X' slopes, rounded once to extended precision (slopes (n, k), doubles or longer; the result (p, k))."""
+    high = slopes.astype(float, copy=False)
     found = np.zeros((2, slopes.shape[1], X.shape[1]))
-    _gradient(np.ascontiguousarray(X), high, (slopes - high).astype(float), found[0], found[1])
+    _gradient(np.ascontiguousarray(X), np.ascontiguousarray(high), (slopes - high).astype(float), found[0], found[1])
     return _whole(found).T
 
 

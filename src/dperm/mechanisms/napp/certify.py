@@ -21,8 +21,10 @@ from dperm.solvers.objective import Objective
 from dperm.solvers.refined import Penalty, Terms, refine
 
 _STEPS, _HALVINGS = 100, 20
-# Rows whose gradients are added up before they join the sum: short sums round less.
-_ROWS = 512
+# What a step leaves of the norm at most if its Hessian is to serve again.
+_PACE = 0.01
+# Rows whose gradients are added up before they join the sum: few enough to stay in the cache.
+_ROWS = 2**12
 # Entries of the margins of as many repeats as are looked at together.
 ENTRIES = 2**15
 # Roundings beside those of the two sums: of l', of the slope, of the norm.
@@ -57,11 +59,14 @@ class Composite:
 
     def residual(self, theta: np.ndarray) -> np.ndarray:
         """Return the subgradients of least norm (theta (R, p); the result (R, p))."""
-        return self._least(theta, self.loss.derivative(theta @ self.X.T, self.y) @ self.X + self.tilt)
+        gradient = self.loss.derivative(theta @ self.X.T, self.y) @ self.X + self.tilt
+        return self._least(theta, gradient, self._bent(theta))
 
-    def _least(self, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Return the subgradient of least norm where the smooth part has this gradient."""
-        bent = slope(self.scheme, self.strength, theta) + self.added
+    def _bent(self, theta: np.ndarray) -> np.ndarray:
+        return slope(self.scheme, self.strength, theta) + self.added
+
+    def _least(self, theta: np.ndarray, gradient: np.ndarray, bent: np.ndarray) -> np.ndarray:
+        """Return the subgradient of least norm where the smooth part has this gradient, the rest these slopes."""
         # The penalty's subdifferential is a point beside 0, and at 0 all of [-P'(0), P'(0)]; a wall adds a half-line.
         least = gradient + np.where(theta > 0, bent, -bent)
         most = gradient + np.where(theta < 0, -bent, bent)
@@ -69,28 +74,52 @@ class Composite:
         most = np.where(theta >= self.box[1], np.inf, most)
         return np.where(least > 0, least, np.where(most < 0, most, 0.0))
 
-    def known(self, theta: np.ndarray, bend: float) -> np.ndarray:
-        """Return upper bounds on the norms of `residual`: in extended precision, and with the rounding that is left.
+    def known(self, theta: np.ndarray, bend: float, aim: float = 0.0) -> np.ndarray:
+        """Return upper bounds on the norms of `residual`, with their own rounding.
 
         - bend: bound on l'': it carries the rounding of <x, theta> on to l'.
-        - Returns: shape (R,); above 0, of first order in the unit of rounding: each sum errs by at most as many units
-          of the sum of sizes as it has products.
+        - aim: what the bounds are to be below: where l' in doubles proves that, it is not evaluated in extended
+          precision, which takes several times as long.
+        - Returns: shape (R,); above 0, of first order in the unit of rounding.
         """
-        n, gradient = len(self.X), self.tilt.astype(np.longdouble)
-        sizes = np.abs(self.tilt) + slope(self.scheme, self.strength, theta) + self.added
-        own = _norms(sizes)
+        # What overflows is not known, and says so.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._bounds(theta, bend, np.float64, aim)
+            missed = np.flatnonzero(~(found <= aim))
+            if len(missed):
+                found[missed] = self.of(missed)._bounds(theta[missed], bend, np.longdouble, math.inf)
+        return found
+
+    def _bounds(self, theta: np.ndarray, bend: float, kind: type, most: float) -> np.ndarray:
+        """Return the same with l' in doubles or in extended precision; infinity where rounding alone is above `most`.
+
+        Both add up over records by `compensated`: what those sums round is nothing beside the rounding of an l' in
+        doubles. An error e_i of record i's l' moves the gradient by |e_i| ||x_i|| at most.
+        """
+        (n, p), bent = self.X.shape, self._bent(theta)
+        own = _norms(np.abs(self.tilt) + bent)
+        unit, size = max(float(np.finfo(kind).eps), compensated.UNIT), _norms(theta)
+        gradient, sizes, error = self.tilt.astype(np.longdouble), np.zeros(len(theta)), np.zeros(len(theta))
         for low in range(0, n, _ROWS):
             X, y = self.X[low : low + _ROWS], self.y[low : low + _ROWS, None]
-            slopes = self.loss.derivative(compensated.margins(X, theta.T), y.astype(np.longdouble))
+            lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+            margins = X @ theta.T if kind is np.float64 else compensated.margins(X, theta.T)
+            slopes = self.loss.derivative(margins, y.astype(kind))
+            steep = lengths @ np.abs(slopes).astype(float)
+            sizes += steep
+            # Of l' itself, and of the margin, whose error l'' carries on.
+            error += unit * _OPERATIONS * (steep + lengths @ np.abs(y))
+            error += unit * (_OPERATIONS + p) * bend * size * (lengths @ lengths)
+            if not (error <= most).any():
+                return np.full(len(theta), np.inf)
             gradient += compensated.gradient(X, slopes).T
-            X = np.abs(X)
-            sizes += (np.abs(slopes).astype(float) + np.abs(y) + bend * (X @ np.abs(theta.T))).T @ X
-        norm = _norms(self._least(theta, gradient).astype(float))
+        norm = _norms(self._least(theta, gradient, bent).astype(float))
         norm[~np.isfinite(gradient).all(axis=-1)] = np.inf
-        terms = min(n, _ROWS) + n / _ROWS + theta.shape[-1] + _OPERATIONS
+        # A block's compensated sum is off by a unit of its sizes at most (2 (_ROWS + 2)^2 2^-106 and one rounding to
+        # extended precision), and the sum of the blocks by one for each of them.
+        error += (2 + n / _ROWS) * compensated.UNIT * (sizes + own)
         # The scheme's slope is a few operations in doubles; so are the norm and the conversion.
-        double = _OPERATIONS * np.finfo(float).eps * (norm * theta.shape[-1] + own)
-        return norm + terms * compensated.UNIT * _norms(sizes) + double
+        return norm + error + _OPERATIONS * np.finfo(float).eps * (norm * p + own)
 
 
 def certified(problem: Composite, theta: np.ndarray, aim: float, bend: float) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +143,7 @@ def _certified(problem: Composite, theta: np.ndarray, aim: float, bend: float) -
     for goal in (aim, 0.5 * aim):
         if len(left):
             theta[left], _ = polished(problem.of(left), theta[left], goal)
-            known[left] = problem.of(left).known(theta[left], bend)
+            known[left] = problem.of(left).known(theta[left], bend, aim)
             left = left[~(known[left] <= aim)]
     for repeat in left:
         near, bound = refined(problem.of(repeat), theta[repeat], aim)
@@ -139,18 +168,24 @@ def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.n
 
 
 def _descended(problem, theta, residual, norm: float, target: float) -> tuple[np.ndarray, float]:
-    """Return what Newton's steps of one repeat reach."""
+    """Return what Newton's steps of one repeat reach; a Hessian serves again while steps with it go far."""
+    kept = None
     for _ in range(_STEPS):
         if norm <= target:
             break
-        step = _newton(problem, theta, residual)
-        for halving in range(_HALVINGS):
+        fresh = kept is None
+        step, kept = _newton(problem, theta, residual, kept)
+        for halving in range(_HALVINGS if fresh else 1):
             trial = _moved(problem, theta, 0.5**halving * step)
             residual_there = problem.residual(trial)
             if (reached := float(np.linalg.norm(residual_there))) < norm:
                 break
         else:
-            break
+            if fresh:
+                break
+            kept = None
+            continue
+        kept = kept if reached <= _PACE * norm else None
         theta, residual, norm = trial, residual_there, reached
     return theta, norm
 
@@ -194,15 +229,25 @@ def _without_stragglers(problem, theta) -> tuple[np.ndarray, np.ndarray]:
     if np.array_equal(bare, theta):
         return theta, residual
     # Those that belong elsewhere have a residual at 0, and stay where they were.
-    trial = np.where(problem.residual(bare) == 0, bare, theta)
-    there = problem.residual(trial)
+    residual_bare = problem.residual(bare)
+    trial = np.where(residual_bare == 0, bare, theta)
+    if np.array_equal(trial, theta):
+        return theta, residual
+    there = residual_bare if np.array_equal(trial, bare) else problem.residual(trial)
     better = (_norms(there) < _norms(residual))[:, None]
     return np.where(better, trial, theta), np.where(better, there, residual)
 
 
-def _newton(problem, theta, residual) -> np.ndarray:
-    """Return Newton's step in the coordinates that have a residual; the others lie in a kink or at a wall."""
+def _newton(problem, theta, residual, kept) -> tuple[np.ndarray, tuple]:
+    """Return Newton's step in the coordinates that have a residual; the others lie in a kink or at a wall.
+
+    - kept: None, or which coordinates an earlier step was of and its Hessian, which serves if they are the same.
+    - Returns: the step, and what may be kept of it.
+    """
     step, free = np.zeros_like(theta), residual != 0
+    if kept is not None and np.array_equal(free, kept[0]):
+        step[free] = np.linalg.solve(kept[1], -residual[free])
+        return step, kept
     second = problem.loss.second(problem.X @ theta, problem.y)
     own = curvature(problem.scheme, problem.strength, theta)
     steep = free & np.isinf(own)
@@ -222,7 +267,7 @@ def _newton(problem, theta, residual) -> np.ndarray:
     rooted = np.sqrt(second)[:, None] * X
     hessian = rooted.T @ rooted + np.diag(own[free])
     step[free] = np.linalg.solve(hessian, -residual[free])
-    return step
+    return step, (free, hessian)
 
 
 def _moved(problem, theta, step) -> np.ndarray:

@@ -140,6 +140,28 @@ def test_repeats_together_are_certified_as_each_alone(monkeypatch):
         assert known[repeat] == pytest.approx(its[0], abs=1e-12)
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no longer numbers here to hold doubles against")
+@pytest.mark.parametrize("n", [1, 300, 5_000])
+@pytest.mark.parametrize("name", ["squared", "logistic", "poisson", "smoothed_hinge"])
+def test_both_looks_are_above_the_true_norm_where_doubles_see_none(name, n):
+    """The tilt takes away what sums in doubles find, so that all that is left is what they round."""
+    rng, p, scheme = np.random.default_rng(n), 20, Scheme("lasso", 0.25, moor=False, halved=True)
+    loss, bend = losses.make(name, 2.0), {"logistic": 0.25, "poisson": float(np.exp(2.0))}.get(name, 1.0)
+    X, box = rng.normal(size=(n, p)) / np.sqrt(p), (np.full(p, -np.inf), np.full(p, np.inf))
+    y = rng.choice([-1.0, 1.0], n) if loss.targets == "binary" else rng.uniform(0, 2, n)
+    rows, shares = X.astype(np.longdouble), []
+    for point in rng.normal(size=(20, 1, p)):
+        whole = Composite(loss, X, y, np.zeros((1, p)), 0.0, scheme, 2.0, box)
+        problem = Composite(loss, X, y, -whole.residual(point), 0.0, scheme, 2.0, box)
+        slopes = loss.derivative((rows * point).sum(axis=1), y.astype(np.longdouble))
+        own = np.sign(point) * 2 * (1 + np.longdouble(0.25) * np.abs(point))
+        true = np.linalg.norm(((slopes[:, None] * rows).sum(axis=0) + own + problem.tilt).astype(float))
+        at_once, longer = (problem.known(point, bend, aim)[0] for aim in (1.0, 0.0))
+        assert true <= longer < at_once <= (n + 10) * 1e-12
+        shares.append(np.linalg.norm(problem.residual(point)) / true)
+    assert min(shares) < 0.5
+
+
 @pytest.mark.parametrize("n", [3_000, 30_000])
 @pytest.mark.parametrize("loss", ["squared", "poisson"])
 @pytest.mark.parametrize(
