@@ -14,6 +14,7 @@ import pytest
 import typst
 
 from dperm_pipeline import multiple
+from dperm_pipeline.claims.ledger import NO_BOUND
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = sorted((ROOT / "docs/article/sections").glob("*.typ"))
@@ -87,7 +88,7 @@ def right(record):
     if record["field"] == "kind":
         return text == value
     if text == "none":
-        return float(value) > 500
+        return float(value) > NO_BOUND
     if math.isinf(float(value)):
         return text == "∞"
     value = float(value)
