@@ -75,7 +75,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 test: venv  ## all tests but those of the targets below (about 10 minutes on two cores)
 	$(PYTEST) -n 3 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
 
-test-slow: venv  ## full statistical power, and what is large or looks a second time (at most 30 minutes)
+test-slow: venv  ## full statistical power, browsers, and what is large or looks a second time (at most 30 minutes)
 	@# Collecting all files takes each worker half a minute.
 	$(PYTEST) -n 3 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors" \
 		$$(grep -rl --include='test_*.py' 'mark.slow' tests)

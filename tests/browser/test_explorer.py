@@ -10,6 +10,8 @@ from scipy import stats
 
 from dperm_pipeline import tables
 
+pytestmark = pytest.mark.slow
+
 SOURCE, DELTA = "kifer2012-output", 1e-6
 
 
@@ -119,7 +121,6 @@ def test_another_budget_gives_other_numbers(chosen):
     assert page.evaluate("typeof vegaEmbed") == "function"
 
 
-@pytest.mark.slow
 def test_every_choice_can_be_shown(visit):
     """Each data set, in both colour schemes: a table with numbers, a chart, and no error."""
     page = visit(at="choose", scheme="dark")

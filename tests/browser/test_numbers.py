@@ -11,6 +11,8 @@ from dperm_pipeline import claims, tables
 from dperm_pipeline.claims import answers
 from dperm_pipeline.report import ledgers
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def judged(run):
@@ -105,7 +107,6 @@ def test_answers(run, answered):
     same(exact(shown, "measured"), [lows[row["attributes"]["data-claim"]] for row in shown])
 
 
-@pytest.mark.slow
 def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, answered, ledger):
     overview = " ".join(desk("claims").locator("main").inner_text().split())
     overview += " " + " ".join(desk("ledger").locator("ul.counts").inner_text().split())
@@ -114,7 +115,6 @@ def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, answered, ledger)
             assert re.search(rf"\b{(given == verdict).sum()} ?[✓◐◇✗~–]? ?{verdict}", overview), (verdict, overview)
 
 
-@pytest.mark.slow
 def test_counts_of_each_paper(run, desk, answered, ledger):
     for paper in answered["paper"].unique():
         row = desk("index").locator(f"tr[data-paper='{paper}']").first

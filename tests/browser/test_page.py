@@ -12,6 +12,8 @@ from settled import complete
 
 from dperm_pipeline import claims
 
+pytestmark = pytest.mark.slow
+
 # Of the papers' pages any one would do.
 PAGES = {"claims-table": "paper-kifer2012", "answers-table": "claims", "guarantees": "ledger"}
 
@@ -77,10 +79,10 @@ def test_hostile_words_of_data_are_only_words(desk, run):
     ("table", "label"),
     [
         ("claims-table", "verdict"),
-        pytest.param("answers-table", "paper", marks=pytest.mark.slow),
-        pytest.param("claims-table", "variant", marks=pytest.mark.slow),
+        ("answers-table", "paper"),
+        ("claims-table", "variant"),
         ("guarantees", "verdict"),
-        pytest.param("guarantees", "neighbours", marks=pytest.mark.slow),
+        ("guarantees", "neighbours"),
     ],
 )
 def test_a_filter_shows_exactly_its_rows(desk, run, table, label):
@@ -116,7 +118,7 @@ def test_two_filters_and_a_search_combine(desk, run):
 
 @pytest.mark.parametrize(
     ("table", "heading"),
-    [("guarantees", "ε really spent"), pytest.param("claims-table", "measured", marks=pytest.mark.slow)],
+    [("guarantees", "ε really spent"), ("claims-table", "measured")],
 )
 def test_sorting_goes_by_the_exact_value(desk, run, table, heading):
     """Both ways, over all pages; what does not exist comes last."""
@@ -177,7 +179,6 @@ def test_a_refuted_guarantee_opens(desk):
         expect(details).to_contain_text(words)
 
 
-@pytest.mark.slow
 def test_the_address_of_a_row_opens_it(visit, run):
     """Whatever page of its table it is on."""
     last = plain.rows(run.pages["ledger"], "guarantees")[-1]["attributes"]["id"]
@@ -186,7 +187,6 @@ def test_the_address_of_a_row_opens_it(visit, run):
     expect(page.locator(f"[id='{last}-details']")).to_be_visible()
 
 
-@pytest.mark.slow
 def test_an_address_that_says_nothing_is_passed_over(visit):
     """No error, which is asked after every test."""
     assert visit(hash="#%").locator("h1").count() == 1
@@ -237,7 +237,6 @@ def test_dark_mode(desk):
         assert button.inner_text().endswith(name) and desk.evaluate(paper) == colour
 
 
-@pytest.mark.slow
 def test_the_chosen_colours_are_kept(visit):
     page = visit(scheme="light")
     for _ in range(2):
@@ -252,7 +251,6 @@ def brightness(colour):
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
 
 
-@pytest.mark.slow
 def test_keyboard_alone(visit):
     """From the top: the skip link, then a claim found by search, opened with Enter and closed with Space."""
     page = visit(at="paper-kifer2012")
@@ -299,7 +297,6 @@ def test_what_is_folded_away_is_printed(desk):
     expect(desk.locator("details.rules[open]")).to_have_count(0)
 
 
-@pytest.mark.slow
 def test_an_open_row_on_a_phone_has_one_background(visit):
     page = visit(at="ledger", width=390, scheme="dark")
     page.locator("#guarantees button.open").first.click()
@@ -309,7 +306,6 @@ def test_an_open_row_on_a_phone_has_one_background(visit):
     assert row.locator("> *").evaluate_all(clear) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("needed", "outcome"), [("1", "error"), ("", "skipped")])
 def test_a_missing_chromium_fails_where_it_is_needed(tmp_path, needed, outcome):
     """A skip would say of a browser that is not there that the page works in it."""

@@ -11,6 +11,8 @@ from dperm.serve import files
 from dperm.serve.service import Service
 from dperm_papers.dwork2018.service import experiment
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"age": {"range": [0, 100]}, "sector": {"levels": ["public", "private", None], "missing": "indicator"}}
 
 
@@ -68,7 +70,6 @@ def ask(page, age, sector):
     page.get_by_role("button", name="Ask").click()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")])
 def test_it_fits_and_everybody_can_use_it(opened, there, keep, width, scheme):
     url, key = there

@@ -264,7 +264,9 @@ def test_a_plan_for_each_budget(capsys):
 
 def test_it_is_installed_as_a_command(here):
     command = Path(sys.executable).parent / "dperm"
-    done = subprocess.run([command, "audit", "attack:half"], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [command, "audit", "attack:half", "--draws", "4000"], capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 1, done.stderr
     assert "REFUTED" in done.stdout
     assert "module:factory" in subprocess.run([command, "audit", "--help"], capture_output=True, text=True).stdout

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import together
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dperm import losses
@@ -47,6 +47,8 @@ def identify(value):
 every_loss = pytest.mark.parametrize("loss", ALL, ids=identify)
 every_case = pytest.mark.parametrize(("loss", "kinks"), CASES, ids=identify)
 margins = st.floats(-6, 6)
+# Of each loss; of all together they are hundreds.
+some = settings(max_examples=40)
 
 
 def targets(loss):
@@ -58,6 +60,7 @@ def targets(loss):
 
 
 @every_case
+@some
 @given(data=st.data(), u=margins)
 def test_derivatives_are_those_of_the_value(loss, kinks, data, u):
     y = data.draw(targets(loss))
@@ -71,6 +74,7 @@ def test_derivatives_are_those_of_the_value(loss, kinks, data, u):
 
 
 @every_case
+@some
 @given(data=st.data(), v=st.floats(-12, 12), at_kink=st.booleans(), u=margins)
 def test_every_loss_is_convex_and_its_derivative_a_subgradient_also_at_kinks(loss, kinks, data, v, at_kink, u):
     y = data.draw(targets(loss))
@@ -99,6 +103,7 @@ CONTINUED = [
 
 
 @pytest.mark.parametrize("loss", [*ALL, *CONTINUED], ids=identify)
+@some
 @given(data=st.data(), u=margins, width=st.floats(1e-6, 4))
 def test_the_curvature_within_an_interval_is_the_largest_there(loss, data, u, width):
     y = data.draw(targets(loss))

@@ -88,6 +88,7 @@ def test_the_raw_audit_that_catches_doubles_does_not_catch_the_release():
     assert found.epsilon > 0.5  # it is attacked in earnest
 
 
+@pytest.mark.slow
 @pytest.mark.chance(RARE)
 def test_the_raw_audit_finds_nothing_in_the_discrete_gaussian_either():
     def mechanism(data, repeats, rng):

@@ -128,6 +128,7 @@ def declared(finished):
     return plan.load({"scale": "tiny", "papers": ["kifer2012"], "seed": 1, "audit": audit}, finished.folder)
 
 
+@pytest.mark.slow
 def test_cells(finished, declared, loaded):
     for (slug, scenario), cell in declared.experiments["tiny", "kifer2012-output"].cells.items():
         roots = plan.cell_modules("kifer2012-output", cell["mechanism"])
@@ -142,6 +143,7 @@ def test_cells(finished, declared, loaded):
         assert repr(plan.code_digest(*roots)) in recorded(finished, rows)
 
 
+@pytest.mark.slow
 def test_baselines(finished, declared, loaded):
     roots = plan.cell_modules("kifer2012-output")
     for cell in declared.experiments["tiny", "kifer2012-output"].baselines.values():
@@ -162,10 +164,8 @@ def test_audits(finished, declared, loaded):
         assert repr(plan.code_digest(*audits.modules([job]), packages=("threadpoolctl",))) in recorded(finished, rows)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["breast-cancer", "people", *(pytest.param(name, marks=pytest.mark.slow) for name in ("digits", "diabetes"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["breast-cancer", "people", "digits", "diabetes"])
 def test_prepared_data(finished, declared, loaded, name):
     (finished.folder / "people.csv").write_text("height,tall\n110,no\n190,yes\n", encoding="utf-8")
     entry = {**declared.datasets, "people": OWN}[name]
@@ -239,13 +239,9 @@ def others():
     }, set()  # fmt: skip
 
 
-# To draw, to judge and to put a page together takes seconds each.
-LONG = {"draw", "judge_claims", "build_report"}
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rule", "roots", "packages", "given", "no_matter"),
-    [pytest.param(*row, marks=pytest.mark.slow if row[0] in LONG else (), id=row[0]) for row in others()],
+    ("rule", "roots", "packages", "given", "no_matter"), [pytest.param(*row, id=row[0]) for row in others()]
 )
 def test_other_rules(finished, loaded, rule, roots, packages, given, no_matter):
     found = loaded(rule, **given)
@@ -297,7 +293,7 @@ def test_the_command_of_a_claim_decides_it_alone_and_makes_nothing_else(finished
     assert len(alone) and alone.equals(among[among["id"] == "K-c38"].reset_index(drop=True))
 
 
-def test_one_mechanism_does_not_load_the_other(finished):
+def test_one_mechanism_does_not_load_the_other():
     objective = plan.modules(*plan.cell_modules("kifer2012-output", "objective"))
     output = plan.modules(*plan.cell_modules("kifer2012-output", "output"))
     assert "dperm.mechanisms.output" not in objective

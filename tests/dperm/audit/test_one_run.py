@@ -46,6 +46,7 @@ def responses(epsilon, delta):
     return train
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_exact_mechanisms_are_refuted_no_more_often_than_is_said(delta):
     streams = np.random.default_rng(1).spawn(AUDITS)

@@ -155,6 +155,7 @@ def fussy(X, rng):
     return X.sum() + rng.laplace(0, 1.0)
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_an_outcome_or_avoided():
     within = Records(1, box=(0, 1), sizes=(1, 2, 3))
     rng = np.random.default_rng

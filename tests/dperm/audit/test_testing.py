@@ -127,6 +127,7 @@ def test_mistakes_are_named(options, words):
         audit.assert_private(laplace(1.0), 0.0, 1.0, **{"epsilon": 1.0, **options})
 
 
+@pytest.mark.slow
 def test_the_plug_in_reports_a_session_of_several_processes(tmp_path):
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
     (plugin,) = (point for point in importlib.metadata.entry_points(group="pytest11") if point.name == "dperm")

@@ -18,6 +18,7 @@ def laplace_noise(data, repeats, rng):
     return data + rng.laplace(size=repeats)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "claim"),
     [(gaussian_noise, trade_off.gaussian(1.0)), (laplace_noise, trade_off.pure_or_approximate(1.0, 0.0))],

@@ -118,7 +118,7 @@ def test_the_radius_printed_in_li2021_is_found(p, m, least):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("p", [1, pytest.param(2, marks=pytest.mark.slow), 5])
+@pytest.mark.parametrize("p", [1, *(pytest.param(p, marks=pytest.mark.slow) for p in (2, 5))])
 def test_noise_used_twice_is_found(law, p):
     """One of 50 vectors comes twice, but for a solver's error of 1e-6 (one number: 1e-8)."""
     source = rng("reused", law.__name__, p)

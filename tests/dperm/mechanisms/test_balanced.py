@@ -27,7 +27,10 @@ def excess(loss, curvature, *, n, p, budget, neighbours):
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize(("n", "p"), [(100, 5), (3_000, 100), (10**6, 20), (200, 1_000)])
+@pytest.mark.parametrize(
+    ("n", "p"),
+    [(3_000, 100), (200, 1_000), *(pytest.param(*size, marks=pytest.mark.slow) for size in ((100, 5), (10**6, 20)))],
+)
 def test_no_curvature_has_much_less_excess(n, p, delta, neighbours):
     """Seven are tried and one is computed: within 10 % of the least excess of any."""
     for loss in (losses.logistic(), losses.huber()):

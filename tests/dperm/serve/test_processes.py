@@ -102,6 +102,7 @@ def test_a_ledger_that_was_put_back_or_deleted_ends_the_server(tmp_path, workers
         process.communicate()
 
 
+@pytest.mark.slow
 def test_no_module_of_the_folder_is_run(tmp_path, monkeypatch):
     file = served.packed(tmp_path, "StableERM")
     (tmp_path / "uvicorn.py").write_text("raise SystemExit('run')", encoding="utf-8")

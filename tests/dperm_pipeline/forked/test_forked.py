@@ -159,7 +159,13 @@ def test_ctrl_c_does_nothing_where_it_was_to_do_nothing(folder):
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("words", [["-c", "import sys; print(sys.argv)"], ["-m", "json", "a.py"], ["a.py", "b.py"], []])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-c", "import sys; print(sys.argv)"],
+        *(pytest.param(words, marks=pytest.mark.slow) for words in (["-m", "json", "a.py"], ["a.py", "b.py"], [])),
+    ],
+)
 def test_with_other_words_than_a_script_it_is_python(parent, folder, words):
     (folder / "a.py").write_text("import sys; print('numba' in sys.modules, sys.argv)")
     given = {"input": "print(1 + 1)", "text": True, "capture_output": True, "check": False, "cwd": folder}

@@ -162,6 +162,7 @@ def _hang_up(listener, said):
         connection.send(said)
 
 
+@pytest.mark.slow
 def test_half_a_request_begins_nothing(parent):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(Path(parent.python).with_name("socket")))

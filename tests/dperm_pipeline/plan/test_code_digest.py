@@ -189,6 +189,7 @@ def catalogues(tree):
     return [n for n in tree.body if isinstance(n, ast.AnnAssign) and "Catalogue" in ast.unparse(n.annotation)]
 
 
+@pytest.mark.slow
 def test_all_that_is_declared_is_left_out():
     assert all(catalogues(tree) == catalogue.catalogues(tree) for tree in parsed().values())
 

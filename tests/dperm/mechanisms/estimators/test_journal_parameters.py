@@ -43,6 +43,7 @@ SETUP = textwrap.dedent(
 )
 
 
+@pytest.mark.slow
 def test_a_later_process_goes_on_whatever_shows_its_place_in_memory(tmp_path):
     """Before, a kernel of the library was shown with an address: the journal was of another fit."""
     first, second = (

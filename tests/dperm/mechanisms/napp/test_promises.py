@@ -46,7 +46,7 @@ def spends(made, loss, neighbours):
     return times * zeta / made.law.scale + log_det <= claimed.epsilon * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("calibration", ["paper", "corrected", "tight"])
+@pytest.mark.parametrize("calibration", ["paper", pytest.param("corrected", marks=pytest.mark.slow), "tight"])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_nothing_is_promised_that_the_released_law_does_not_keep(neighbours, calibration):
     proved = 0
