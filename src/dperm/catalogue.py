@@ -10,6 +10,8 @@ import ast
 OURS = ("dperm", "dperm_pipeline", "dperm_papers")
 # As an annotation: `FIGURES: Catalogue[str, Target] = {...}`.
 Catalogue = dict
+# The class that keeps the words of an entry.
+_TARGET = "Target"
 
 
 def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
@@ -17,14 +19,17 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
 
     Such a statement is `NAME: Catalogue[...] = {...}`, with `Catalogue` imported from one of our packages. Words are
     texts, True, False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by
-    `+` and `*`; and what a function or class of ours, defined in the module or imported from dperm, makes of words.
+    `+` and `*`; and a `Target` of words (of `dperm_pipeline.target`), which keeps them as they are. What any function or
+    another class makes of words is computed: such a table is code like any other.
     """
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     from_ours = [node for node in imports if str(node.module).split(".")[0] in OURS]
     if not any(alias.name == "Catalogue" and not alias.asname for node in from_ours for alias in node.names):
         return []
-    ours = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    ours |= {alias.asname or alias.name for node in from_ours for alias in node.names}
+    targets = [node.module for node in imports for alias in node.names if (alias.asname or alias.name) == _TARGET]
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    bound |= {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    keeps = targets == ["dperm_pipeline.target"] and _TARGET not in bound
     named = {
         node.targets[0].id: node.value
         for node in tree.body
@@ -50,7 +55,7 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
             return all(map(is_words, node.elts))
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            return isinstance(node.func, ast.Name) and node.func.id in ours and all(map(is_words, given))
+            return keeps and ast.unparse(node.func) == _TARGET and all(map(is_words, given))
         return is_text(node)
 
     def is_entry(key, value) -> bool:

@@ -3,7 +3,7 @@
 from dperm_papers.li2021.shared.drawing_lines import DASH_DOTTED, ERM, KEY, LASSOS, LOOK, PUBLISHED, VS_PLUS, gaussian
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import Facet, Figure, Level, Panel, encoded
-from dperm_pipeline.target import Catalogue, Target
+from dperm_pipeline.target import Target
 
 _CORRECTED = encoded(
     "variant calibration",
@@ -104,7 +104,7 @@ def _target(title, methods, alt):
     return Target(title, caption, alt, metrics=("error",), datasets=("adult",))
 
 
-FIGURES: Catalogue[str, Target] = {
+FIGURES: dict[str, Target] = {
     "li2021-fig6": _target("", "six methods as published (no guarantee)", "six methods in three colours, to"),
     "li2021-fig6-corrected": _target(
         ", corrected",

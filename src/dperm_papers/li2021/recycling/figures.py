@@ -8,7 +8,7 @@ import numpy as np
 from dperm_papers.li2021.shared.drawing_lines import gaussian, pure, size
 from dperm_pipeline.figures.looks import noise_label
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Level, Line, Panel
-from dperm_pipeline.target import Catalogue, Target
+from dperm_pipeline.target import Target
 
 # Variant -> its name and colour.
 _PUBLISHED = {
@@ -160,7 +160,7 @@ def _target(number: str, title: str, caption: str, alt: str) -> Target:
     return Target(f"Figure {number}: {title}", caption, alt, metrics=_METRICS)
 
 
-FIGURES: Catalogue[str, Target] = {
+FIGURES: dict[str, Target] = {
     "li2021-fig8": _target(
         "8",
         _RECYCLED,

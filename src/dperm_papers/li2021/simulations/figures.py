@@ -291,7 +291,7 @@ def _target(number, kind, methods):
     return Target(f"Figure {number}: {title}{suffix}", caption, alt + lines, columns=_COLUMNS, metrics=metrics)
 
 
-FIGURES: Catalogue[str, Target] = {
+FIGURES: dict[str, Target] = {
     "li2021-fig4": _target("4", _SELECTED, _AS_PUBLISHED),
     "li2021-fig4-corrected": _target("4", _SELECTED, _SELECTED_CORRECTED),
     "li2021-figs1": _target("S.1", _SELECTED, _AS_PUBLISHED),
