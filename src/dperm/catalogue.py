@@ -10,8 +10,8 @@ import ast
 OURS = ("dperm", "dperm_pipeline", "dperm_papers")
 # As an annotation: `FIGURES: Catalogue[str, Target] = {...}`.
 Catalogue = dict
-# The class that keeps the words of an entry.
-_TARGET = "Target"
+# The class that keeps the words of an entry as they are, and its module.
+_TARGET, _MODULE = "Target", f"{OURS[1]}.target"
 
 
 def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
@@ -19,8 +19,8 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
 
     Such a statement is `NAME: Catalogue[...] = {...}`, with `Catalogue` imported from one of our packages. Words are
     texts, True, False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by
-    `+` and `*`; and a `Target` of words (of `dperm_pipeline.target`), which keeps them as they are. What any function or
-    another class makes of words is computed: such a table is code like any other.
+    `+` and `*`; and a `Target` of words (of `_MODULE`), which keeps them as they are. What any function
+    or another class makes of words is computed: such a table is code like any other.
     """
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     from_ours = [node for node in imports if str(node.module).split(".")[0] in OURS]
@@ -29,7 +29,7 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
     targets = [node.module for node in imports for alias in node.names if (alias.asname or alias.name) == _TARGET]
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     bound |= {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    keeps = targets == ["dperm_pipeline.target"] and _TARGET not in bound
+    keeps = targets == [_MODULE] and _TARGET not in bound
     named = {
         node.targets[0].id: node.value
         for node in tree.body

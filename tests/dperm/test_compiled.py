@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import together
 
 from dperm import NAPP, compiled
 from dperm.solvers import separable
@@ -51,6 +52,70 @@ def test_what_a_module_compiles(path):
         for inner in ast.walk(node):
             dear = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in DEAR
             assert not dear, f"{node.name} calls {ast.unparse(inner)}: Numba compiles that for seconds; write the loop"
+
+
+def loaded(node):
+    """Names that a piece of code reads."""
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)}
+
+
+def file_of(module):
+    folder = SRC.joinpath(*module.split("."))
+    return folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+
+
+def outside(tree, known):
+    """What a module's compiled functions take, be it through constants of the module, from files not among `known`."""
+    taken = {}
+    for node in (n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) and "dperm" in ast.unparse(n)):
+        for alias in node.names:
+            module = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+            # What is imported is a module, or something of one.
+            path = file_of(module) if file_of(module).exists() else file_of(node.module)
+            taken[alias.asname or alias.name.split(".")[0]] = path
+    constants = {
+        name: loaded(node.value)
+        for node in tree.body
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for name in (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+    }
+    pending = set().union(*(loaded(node) for node, _ in functions(tree).values()))
+    seen = set()
+    while pending - seen:
+        seen |= (some := pending - seen)
+        pending |= set().union(*(constants.get(name, set()) for name in some))
+    return sorted(name for name in seen & taken.keys() if taken[name] not in known)
+
+
+def in_key():
+    """Files whose text is in the name of the cache's folder."""
+    return {path for path in sorted(SRC.rglob("*.py")) if "dperm.compiled" in path.read_text(encoding="utf-8")}
+
+
+def test_a_compiled_loop_takes_nothing_of_ours_from_a_file_that_is_not_in_the_cache_s_key():
+    """An edit of such a file would go unnoticed: the loop would be loaded from the disk as it was."""
+    known, seen = in_key(), 0
+    for path in sorted(known - {SRC / "dperm/compiled.py", SRC / "dperm/catalogue.py"}):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        seen += len(functions(tree))
+        assert outside(tree, known) == [], path
+    assert seen > 50
+
+
+@together.over(
+    "taken",
+    [
+        "from dperm.domain import LEAST\n{0}def f(x):\n    return x + LEAST",
+        "from dperm.domain import LEAST as least\n_SMALL = 2 * least\n{0}def f(x):\n    return x + _SMALL",
+        "from dperm import domain\n_A, _B = domain.LEAST, 1\n_C = _B + _A\n{0}def f(x):\n    return x + _C",
+        "import dperm.domain as d\n{0}def f(x):\n    return x + d.LEAST",
+    ],
+)
+def test_a_constant_from_another_file_is_seen(taken):
+    assert len(outside(ast.parse(taken.format("@compiled\n")), in_key())) == 1
+    assert outside(ast.parse(taken.format("")), in_key()) == []
+    assert outside(ast.parse(taken.format("@compiled\n")), in_key() | {SRC / "dperm/domain.py"}) == []
 
 
 def test_the_losses_of_napp_share_what_is_compiled():
