@@ -3,6 +3,7 @@
 import contextlib
 import math
 import warnings
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -111,7 +112,16 @@ ACCEPTED = {
 }
 
 
-def model_of(name, loss, x_norm, y_bound, size, knee=1.0, **parameters):
+# What shapes a loss, by the name that it has there: random, as the bounds are.
+SHAPES = {"huber": "knee", "smoothed_hinge": "width", "capped_logistic": "cap"}
+
+
+def shaped(loss, shapes):
+    """Return the parameters of a loss among random ones."""
+    return {SHAPES[loss]: shapes[SHAPES[loss]]} if loss in SHAPES else {}
+
+
+def model_of(name, loss, x_norm, y_bound, size, shapes=MappingProxyType({}), **parameters):
     """Return an estimator with random public bounds, of those that it has."""
     fixed = CASES[name][1] | parameters
     for bound in ("radius", "eta_bound"):
@@ -123,8 +133,8 @@ def model_of(name, loss, x_norm, y_bound, size, knee=1.0, **parameters):
         given["y_bound"] = y_bound
     if losses.LOSSES[loss]().targets == "binary":
         given["classes"] = (0, 1)
-    if loss == "huber" and "loss_parameters" in estimator().get_params():
-        given["loss_parameters"] = {"knee": knee}
+    if shapes and "loss_parameters" in estimator().get_params():
+        given["loss_parameters"] = shaped(loss, shapes)
     return estimator(**given)
 
 
@@ -145,14 +155,20 @@ def holds(loss, X, y, theta, bounds, lengths=None):
     x_norm=st.floats(0.1, 4.0),
     y_bound=st.floats(0.05, 20.0) | st.sampled_from([LEAST, MOST]),
     # PINP's radius is a multiple of it, and at most MOST.
-    knee=st.floats(0.5, 20.0) | st.just(MOST / 1e3),
+    shapes=st.fixed_dictionaries(
+        {
+            "knee": st.floats(0.5, 20.0) | st.just(MOST / 1e3),
+            "width": st.floats(1e-3, 20.0),
+            "cap": st.floats(1e-3, 1 - 1e-9),
+        }
+    ),
     size=st.floats(0.05, 2.0),
     intercept=st.booleans(),
     poly=st.booleans(),
     directions=st.lists(st.tuples(*[st.floats(-1, 1)] * 3), min_size=4, max_size=4),
 )
 def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
-    name, loss, x_norm, y_bound, knee, size, intercept, poly, directions
+    name, loss, x_norm, y_bound, shapes, size, intercept, poly, directions
 ):
     rows = np.array([[0.0, 0.0], [1e3, -1e3], [1e-3, 0.1], [0.3, 1e200]])
     X, y = np.repeat(rows, len(WILD), axis=0), np.tile(WILD, len(rows))
@@ -160,7 +176,7 @@ def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
     more = {"fit_intercept": intercept} if "fit_intercept" in has else {}
     if CASES[name][0] is seen_by_kernel:
         more["kernel"] = "poly" if poly and name != "TDIL" else "linear"
-    model, seen = model_of(name, loss, x_norm, y_bound, size, knee, **more), {}
+    model, seen = model_of(name, loss, x_norm, y_bound, size, shapes, **more), {}
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         CASES[name][0](patch, seen)
@@ -189,17 +205,29 @@ def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
 @given(
     x_norm=st.floats(0.1, 4.0) | st.sampled_from([1e-20, 1e20]),
     clip=st.none() | st.floats(1e-3, 10.0) | st.sampled_from([LEAST, MOST]),
+    shapes=st.fixed_dictionaries(
+        {"knee": st.floats(1e-3, 20.0), "width": st.floats(1e-3, 20.0), "cap": st.floats(1e-3, 1 - 1e-9)}
+    ),
     intercept=st.booleans(),
     theta=st.lists(st.floats(-1e3, 1e3), min_size=9, max_size=9),
 )
-def test_no_record_pulls_a_descent_harder_than_its_noise_is_made_for(name, loss, x_norm, clip, intercept, theta):
+def test_no_record_pulls_a_descent_harder_than_its_noise_is_made_for(
+    name, loss, x_norm, clip, shapes, intercept, theta
+):
     """A descent bounds no slope: it cuts the gradient of each record, of several classes as one, wherever theta is."""
     rows = np.array([[0.0, 0.0], [1e3, -1e3], [1e-3, 0.1], [0.3, 1e200]])
     X, y = np.repeat(rows, len(WILD), axis=0), np.tile(WILD, len(rows))
     several = {"loss": "logistic", "classes": (0, 1, 2)} if loss == "multinomial" else {"classes": (0, 1)}
     given, seen, pull = {"loss": loss} | ({} if loss == "huber" else several), {}, gradient.summed_gradient
     model = getattr(dperm, name)(
-        x_norm=x_norm, gradient_clip=clip, fit_intercept=intercept, clip=True, steps=2, random_state=0, **given
+        x_norm=x_norm,
+        gradient_clip=clip,
+        fit_intercept=intercept,
+        clip=True,
+        steps=2,
+        random_state=0,
+        **given,
+        loss_parameters=shaped(loss, shapes) or None,
     )
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
