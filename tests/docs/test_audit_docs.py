@@ -28,6 +28,7 @@ def test_examples_run(block):
     exec(compile(block, "docs/audit.md", "exec"), {})
 
 
+@pytest.mark.slow
 def test_the_suite_of_the_page_on_ci_passes(tmp_path):
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/audit-in-ci.md").read_text("utf-8"), flags=re.DOTALL)
     (tmp_path / "test_it.py").write_text(block, encoding="utf-8")

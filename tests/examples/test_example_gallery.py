@@ -59,13 +59,19 @@ def session(left):
 
 
 SHOWN = (census_table, several_classes, release, private_tuning, prediction_service, audit_a_mean, own_loss, session)
+# Two to three seconds each.
+LONG = (several_classes, private_tuning, prediction_service, own_loss)
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
 @pytest.mark.parametrize(
     "shown",
     [
-        pytest.param(shown, marks=[pytest.mark.chance(1e-9)] if shown is release else [], id=shown.__name__)
+        pytest.param(
+            shown,
+            marks=pytest.mark.chance(1e-9) if shown is release else pytest.mark.slow if shown in LONG else (),
+            id=shown.__name__,
+        )
         for shown in SHOWN
     ],
 )

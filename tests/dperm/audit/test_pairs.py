@@ -59,6 +59,7 @@ def test_the_printed_constants_may_be_used_with_every_pair(name, neighbours, eps
     aim(build(name, neighbours, epsilon=epsilon), neighbours, epsilon=epsilon, calibration="paper")
 
 
+@pytest.mark.slow
 @together.over("epsilon", [0.1, 1.0, 5.0])
 @together.over(("delta", "least"), [(0.0, 0.99), (1e-4, 0.9999), (1e-9, 0.9999)])
 def test_pulled_spends_all_that_theorem_4_allows_and_less_than_a_separate_calibration(delta, least, epsilon):

@@ -377,11 +377,12 @@ def test_the_closing_lines_say_where_how_long_and_what(inputs, page, tmp_path, c
     root = ["--root", str(tmp_path)]
     assert main(root) == 1 and "run snakemake for this scale first" in capsys.readouterr().err
     (folder / "report" / "index.html").write_text("x")
-    assert main(["--since", str(time.time() - 95.5), "--cores", "all", *root]) == 0
+    assert main(["--since", str(time.time() - 90.5), "--cores", "all", *root]) == 0
     text = capsys.readouterr().out
     assert text.startswith("claims: ") and "privacy: 1 refuted, 1 holds up, 0 not audited" in text
     assert "objective (paper, replace, gamma) claims epsilon 1 at delta 0 and spends at least 1.4" in text
-    assert f"report: {folder}/report/index.html (1 min 35 s)" in text
+    # A busy machine takes its time.
+    assert re.search(rf"report: {re.escape(str(folder))}/report/index.html \(1 min 3\d s\)", text)
     # The clock was set back in the run: no times.
     assert main(["--since", str(time.time() + 7200), *root]) == 0
     assert capsys.readouterr().out.endswith(f"report: {folder}/report/index.html\n")
