@@ -3,6 +3,7 @@
 Nothing but the standard library speaks to the network here, and a machine that asks needs no model.
 """
 
+import functools
 import http.client
 import json
 import math
@@ -95,6 +96,7 @@ class Client:
             raise ValueError(f"certificates={certificates!r} is no file; it holds the certificates to trust, as PEM")
         self.url, self.timeout, self.retries = url.rstrip("/"), timeout, retries
         self._key, self._path = key, parts.path.rstrip("/")
+        self._given = {"timeout": timeout, "retries": retries, "insecure": insecure, "certificates": certificates}
         self._host, self._port, self._tls = parts.hostname, port, None
         if parts.scheme == "https":
             self._tls = ssl.create_default_context(cafile=certificates)
@@ -103,6 +105,10 @@ class Client:
 
     def __repr__(self):
         return f"Client({self.url!r})"
+
+    def __reduce__(self):
+        # Another process, as of joblib, makes one anew, with connections of its own; the key goes along.
+        return functools.partial(Client, self.url, self._key, **self._given), ()
 
     def predict(self, X) -> np.ndarray:
         """Return the answer to each row: labels of a classifier, else real numbers.

@@ -1,6 +1,7 @@
 """dperm.Client against a server that says what the test wants, and the errors that a user sees."""
 
 import json
+import pickle
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -68,6 +69,18 @@ def test_a_batch_is_asked_once_with_key_and_idempotency_key(server):
     )  # fmt: skip
     assert json.loads(body) == {"rows": [[0.5, 1.0], [0.0, 2.0]]}
     assert len(headers["Idempotency-Key"]) == 32 and headers["Idempotency-Key"] != others["Idempotency-Key"]
+
+
+def test_another_process_may_have_it(server):
+    client = Client(server.url, "dperm_key", timeout=7.0, retries=1)
+    for url in (server.url, "https://predictions.example.org"):
+        assert repr(pickle.loads(pickle.dumps(Client(url, "dperm_key")))) == f"Client('{url}')"
+    says(server, (200, ANSWER))
+    client.predict([[0.0]])  # it has a connection of its own now
+    again = pickle.loads(pickle.dumps(client))
+    says(server, (503, {}), (200, ANSWER))
+    assert again.predict([[0.0]]).tolist() == [1, 0] and (again.timeout, again.retries) == (7.0, 1)
+    assert server.asked[-1][1]["Authorization"] == "Bearer dperm_key"
 
 
 def test_records_go_by_the_names_of_their_columns(server):
