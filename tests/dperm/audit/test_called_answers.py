@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import dperm
 from dperm.accounting import gaussian
@@ -67,19 +68,34 @@ def test_a_model_with_less_noise_than_stated_spends_more(monkeypatch):
     assert max(bounds("tdil", "huber", 1e-6)) > 1.3 * before > 1
 
 
-def test_an_answer_of_a_dialogue_spends_what_its_noise_says(monkeypatch):
-    """Of B answers one is attacked, with the noise that it really has; the first guess is wrong but for e^-10."""
-    drawn, ask = [], Session.ask
+def transcripts(constants, f, x):
+    """How likely it is that none of 30 rows is found wrong; and the densities of the noisy answer to the k-th."""
+    deciding, answering = stats.laplace(f, constants.deciding), stats.norm(f, constants.answering)
+    noisy = deciding.sf(constants.threshold) + deciding.cdf(-constants.threshold)
+    return (1 - noisy) ** 30, np.outer((1 - noisy) ** np.arange(30) * noisy, answering.pdf(x))
+
+
+def test_a_dialogue_spends_what_its_decisions_and_its_answer_say_together(monkeypatch):
+    """By densities, with a tenth of an answer's noise: 290 records are at the threshold, and one moves f by 1e-4."""
+    seen, ask = [], Session.ask
 
     def quiet(self, *args):
-        self.constants = dataclasses.replace(self.constants, answering=0.1 * self.constants.answering)
-        drawn.append(self.constants.answering)
-        return ask(self, *args)
+        honest = self.constants
+        self.constants = dataclasses.replace(honest, answering=0.1 * honest.answering)
+        seen.append(self.constants)
+        result = ask(self, *args)
+        self.constants = honest
+        return result
 
     monkeypatch.setattr(Session, "ask", quiet)
     found = max(bounds("pinp", "smoothed_hinge", 1e-6))
-    # A record moves f by C R^2, without an intercept.
-    assert gaussian.hockey_stick(found, 1e-4 / drawn[0]) == pytest.approx(1e-6, rel=0.1)
+    x = np.linspace(0.026, 0.032, 20_001)
+    (none, one), (none_there, other) = (transcripts(seen[-1], f, x) for f in (0.0290, 0.0291))
+    forth, back = (
+        max(p - math.exp(found) * q, 0) + np.maximum(some - math.exp(found) * others, 0).sum() * (x[1] - x[0])
+        for p, q, some, others in ((none, none_there, one, other), (none_there, none, other, one))
+    )
+    assert max(forth, back) == pytest.approx(1e-6, rel=0.1)
 
 
 def test_a_dialogue_whose_decision_has_other_noise_is_an_error(monkeypatch):

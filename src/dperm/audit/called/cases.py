@@ -221,8 +221,8 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "rkhs_gaussian": _KERNEL,
     "tddl": _KERNEL,
     "tdil": _KERNEL,
-    # So many records beside the one that comes that the first guess, 0, is found wrong.
-    "pinp": tuple({"C": 1e-4, CROWD: (1_000, 1.0)} | more for more in ({}, _CLIP, _INTERCEPT)),
+    # So many records beside the one that is replaced that f is at the threshold (of a slope of 1).
+    "pinp": tuple({"C": 1e-4, CROWD: (580, 1.0)} | more for more in ({}, _CLIP, _INTERCEPT)),
     "stable_erm": ({}, _CLIP, _INTERCEPT),
     "stable_sgd": (_STILL, _STILL | _CLIP, _STILL | _INTERCEPT),
     # So many that no shard is empty.
@@ -249,6 +249,7 @@ _FURTHER: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
     ("objective", "squared"): (_PUSHED_BOX,),
     # So large that theta is not at its walls.
     ("objective", "poisson"): ({"curvature": 20_000.0},),
+    ("pinp", "logistic"): ({"C": 1e-4, CROWD: (1_160, 1.0)},),
     ("napp", "logistic"): (_PUSHED_NAPP,),
     ("napp", "squared"): (_PUSHED_NAPP,),
     ("napp", "smoothed_hinge"): (_SHARED,),
@@ -264,6 +265,7 @@ _FURTHER: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
 _COMING: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
     ("output", "logistic"): (_PUSHED,),
     ("output", "logistic" + _RELEASE): (_PUSHED,),
+    **{("pinp", loss): ({"C": 1e-4, CROWD: (290, 1.0)},) for loss in ("hinge", "smoothed_hinge", "huber")},
     ("rkhs_gaussian", "logistic"): (_FAR_KERNEL,),
     ("tddl", "logistic"): (_FAR_KERNEL,),
     ("tdil", "logistic"): (_FAR_KERNEL,),

@@ -1,8 +1,10 @@
-r"""An answer of PINP as a user asks for it: 0, which the model knows already, or f and noise, where it is found wrong.
+r"""Answers of PINP as a user asks for them: 0, which the model knows already, or f and noise, where it is found wrong.
 
 The generator of the query is listened to: it draws the noise on the decision, |f + zeta| > threshold, and if that holds
 the noise of the answer. Both scales have to be the same in every fit, decision and answer have to be those that draws,
-f and threshold make; then the law of one answer is known, and is attacked over bins of its values.
+f and threshold make; then their law is known. As many rows are asked, all but the same, as it takes until one is found
+wrong: a "no" is free, each has a noise of its own, and tells most where f is at the threshold. How many there were and
+the noisy answer are attacked together, over bins of its values.
 
 Neighbouring relation: each row's.
 """
@@ -25,6 +27,8 @@ STEP = "_start"
 _FITS, _DRAWS_A_FIT = (1, 24), 40_000
 # Bins of an answer, and how far they reach, in its noise.
 _BINS, _REACH = 2_000, 9.0
+# Rows that are asked at most, and how far apart they are, as a share: f hardly differs, and each is a row of its own.
+_ROWS, _APART = 30, 2.0**-40
 
 
 class Answer(NamedTuple):
@@ -56,15 +60,27 @@ def answer(one: Recorded, asked: np.ndarray) -> Answer:
     return Answer(centre, threshold, law.scale, more[0][0].scale if more else None, noise)
 
 
-def outcomes(heard_of: Answer, scale: float, number: int, edges: np.ndarray) -> np.ndarray:
+def until_noisy(one: Recorded, asked: np.ndarray) -> Answer:
+    """Ask rows next to this one until one is answered with noise, and return the last answer."""
+    for i in range(_ROWS):
+        heard_of = answer(one, asked * (1 - i * _APART))
+        one.drawn.clear()
+        if heard_of.scale is not None:
+            break
+    return heard_of
+
+
+def outcomes(heard_of: Answer, scale: float, number: int, edges: np.ndarray, rows: int = 1) -> np.ndarray:
     """Return the law of the mean of `number` answers to one question, in bins; first, that not all were noisy.
 
-    `heard_of` gives centre and decision, `scale` is the standard deviation of the noise of an answer.
+    `heard_of` gives centre and decision, `scale` is the standard deviation of the noise of an answer. Of several
+    `rows` the bins are those of each, where it is the first that is answered with noise; first, that none is.
     """
     sides = (heard_of.threshold + np.array([-1.0, 1.0]) * heard_of.centre) / heard_of.deciding
     noisy = float(lower_tail(SphericalLaplace(1.0), -sides).sum()) ** number
     inside = np.diff(special.ndtr((edges - heard_of.centre) / scale * np.sqrt(number)))
-    return np.concatenate([[1 - noisy], noisy * inside])
+    before = (1 - noisy) ** np.arange(rows)
+    return np.concatenate([[(1 - noisy) ** rows], np.outer(before, noisy * inside).ravel()])
 
 
 def bins(found: list[Answer], scale: float) -> np.ndarray:
@@ -77,7 +93,7 @@ def bins(found: list[Answer], scale: float) -> np.ndarray:
 def attack(
     call: Call, neighbours: str, delta: float, rng: np.random.Generator, draws: int = 1_000_000
 ) -> dict[str, Any]:
-    """Return the strongest attack on one answer, as columns of an attack; `draws` as of `answers.attack`.
+    """Return the strongest attack on answers, as columns of an attack; `draws` as of `answers.attack`.
 
     DataError if a scale differs between fits, or as `answer`.
     """
@@ -86,8 +102,8 @@ def attack(
     if neighbours == "replace":
         # The number of records is public, and the noise may be made of it.
         del fits[None]
-    found = {corner: answer(one, asked) for corner, one in fits.items()}
-    others = [answer(one, asked) for one in more]
+    found = {corner: until_noisy(one, asked) for corner, one in fits.items()}
+    others = [until_noisy(one, asked) for one in more]
     known = [*found.values(), *others]
     drawn = {(one.threshold, one.deciding) for one in known}
     scales = {one.scale for one in known if one.scale is not None}
@@ -96,7 +112,7 @@ def attack(
     # Where nothing was answered with noise all answers are 0, and its scale is that of no answer.
     scale = scales.pop() if scales else 1.0
     edges = bins(list(found.values()), scale)
-    chances = {corner: outcomes(one, scale, 1, edges) for corner, one in found.items()}
+    chances = {corner: outcomes(one, scale, 1, edges, _ROWS) for corner, one in found.items()}
     tried = [
         (exact.exact(chances.__getitem__, [pair], delta=delta), *pair) for pair in corners.pairs(chances, neighbours)
     ]
