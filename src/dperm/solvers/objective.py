@@ -104,15 +104,18 @@ class Objective:
         self.heavy = X if counts is None else X * counts[:, None]
         # Curvature only steers the search (what is certified is a double-precision gradient), and costs most of the
         # time: half-size numbers double its speed. Where their rounding would rival the ridge they could misdirect.
-        supremum, squares = loss.suprema(Domain(x_norm=1.0))[1], float(np.vdot(X, self.heavy))
-        # Without rows there is none, however steep the loss.
-        rounding = float(np.finfo(np.float32).eps) * supremum * squares if squares else 0.0
         self.design, self.scale = X, 1.0
-        if single and ridge >= SINGLE_MARGIN * rounding:
+        if single and self._half_will_do():
             self.scale = float(max(X.max(initial=0.0), -X.min(initial=0.0))) or 1.0
             self.design = np.divide(
                 X, self.scale, dtype=np.float64, out=np.empty(X.shape, np.float32), casting="same_kind"
             )
+
+    def _half_will_do(self) -> bool:
+        """Return whether the rounding of a curvature in single precision stays far below the ridge."""
+        supremum, squares = self.loss.suprema(Domain(x_norm=1.0))[1], float(np.vdot(self.X, self.heavy))
+        # Without rows there is none, however steep the loss.
+        return self.ridge >= SINGLE_MARGIN * (float(np.finfo(np.float32).eps) * supremum * squares if squares else 0.0)
 
     def in_full(self) -> "Objective":
         """Return J in double precision with every record on its own."""
