@@ -14,8 +14,10 @@ for the hinge,
   quadratic over a box (`dperm.solvers.gram`);
 - u moves by K(X, X_B) (mu_B' - mu_B).
 
-The other losses take Newton's method (`dperm.solvers.kernel_newton`). K is formed in blocks of rows whenever it is
-wanted: no n x n matrix is kept unless it is small.
+Where such sets creep, or the rounding of long sums is too much, half of a set are rows whose mu may rise, half those
+whose may fall, and u is summed in parts. Where these creep too, the hinge takes Newton's method, as the other losses do
+(`dperm.solvers.kernel_newton`): so narrow a parabola in the place of its kink leaves half of the target. K is formed in
+blocks of rows whenever it is wanted: no n x n matrix is kept unless it is small.
 
 u is a sum of many roundings; how much the gap may owe to them is added to it. Where R^2/total is small, that is all
 there is to the gap, and strong convexity shows, without differences of large numbers,
@@ -29,7 +31,7 @@ Sources: jain2013, equation (2); errata J7, J8, J9, J11. Joachims 1999 (working 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -45,6 +47,10 @@ from dperm.solvers import gram, kernel_newton
 SET, BLOCK, KEPT = 1024, 2**25, 2**28
 # So many rounds in a row that make J (of working sets: the gap) no smaller than before: no better gap will come.
 _IDLE = 300
+# So many products are added up at a time where rounding counts most.
+_PART = 256
+# Working sets creep where in so many rounds the best gap has fallen by less than this share of it.
+_ROUNDS, _FALL = 20, 0.01
 # Roundings in a row in a kernel value, beside those of its inner product.
 _ROUNDINGS = 64
 
@@ -136,10 +142,30 @@ def minimise(
         return Fit(kernel, X, np.zeros(0), 0.0, 0.0, 0.0, 0)
     known = kernel(X, X) if 8 * n**2 <= KEPT else None
     problem = _Problem(kernel, X, y, loss, total, dual, known)
-    steps = _by_sets(problem, target) if loss.name == "hinge" else kernel_newton.steps(problem)
-    # u is a sum of n products of kernel values, each of as many as a row has entries.
-    unit = (n + _width(X) + _ROUNDINGS) * np.finfo(float).eps * kernel.R**2
-    error, mu, best, idle = 0.0, np.zeros(n), np.inf, 0
+    # Sets may creep for ever: where equal rows have both labels, each set may hold one of them alone. And of so many
+    # records the rounding of long sums counts.
+    short, mu = _PART + n / _PART, np.zeros(n)
+    hinge = [(_by_sets, n), (_by_pairs, short), (_rounded, short)]
+    for steps, sums in hinge if loss.name == "hinge" else [(_by_newton, n)]:
+        fit, mu = _certified(problem, steps(problem, target, mu), sums, slack, target, max_rounds)
+        if fit is not None:
+            return fit
+    raise SolverError(
+        f"slack={slack:g} was not certified within max_rounds={max_rounds} or is below rounding; ask for a larger "
+        "slack, or a larger total"
+    )
+
+
+def _certified(problem, steps, sums, slack, target, max_rounds) -> tuple[Fit | None, np.ndarray]:
+    """Follow steps until one has its certificate; return also the last mu.
+
+    - steps: of mu, of u = K mu, and of what falls, None for the gap.
+    - sums: so many roundings of sums in a row are in u.
+    """
+    kernel, X, n, total = problem.kernel, problem.X, len(problem.y), problem.total
+    # u is a sum of products of kernel values, each of as many as a row has entries.
+    unit = (sums + _width(X) + _ROUNDINGS) * np.finfo(float).eps * kernel.R**2
+    error, mu, best, idle, before = 0.0, np.zeros(n), np.inf, 0, np.inf
     for rounds, (new, u, value) in zip(range(max_rounds + 1), steps, strict=False):
         error += unit * float(np.abs(new - mu).sum())
         mu = new.copy()
@@ -148,18 +174,19 @@ def minimise(
         owed = 8 * np.finfo(float).eps * float(sizes.sum() + n * terms.sum()) + error * slopes
         gap = float(terms.sum()) + owed
         if gap <= target:
-            return Fit(kernel, X, mu, gap, math.sqrt(2 * gap / total), math.sqrt(max(mu @ u, 0.0)), rounds)
+            return Fit(kernel, X, mu, gap, math.sqrt(2 * gap / total), math.sqrt(max(mu @ u, 0.0)), rounds), mu
         # Newton's steps may let the gap rise and fall for hundreds of rounds, while J falls at each.
-        value = gap if value is None else value
+        by_gap, value = value is None, gap if value is None else value
         best, idle = (value, 0) if value < best else (best, idle + 1)
-        if gap <= 2 * owed or idle >= _IDLE:
+        creeps = False
+        if by_gap and rounds % _ROUNDS == 0:
+            creeps, before = rounds > 0 and best > (1 - _FALL) * before, best
+        if gap <= 2 * owed or idle >= _IDLE or creeps:
             reached = kernel.R * slopes / total
             if reached <= slack:
-                return Fit(kernel, X, mu, gap, reached, math.sqrt(max(mu @ u, 0.0)), rounds)
-            raise SolverError(f"slack={slack:g} may be below rounding; ask for a larger slack, or a larger total")
-    raise SolverError(
-        f"slack={slack:g} was not certified within max_rounds={max_rounds}; ask for a larger slack, or a larger total"
-    )
+                return Fit(kernel, X, mu, gap, reached, math.sqrt(max(mu @ u, 0.0)), rounds), mu
+            break
+    return None, mu
 
 
 def _fitting(loss, X, y):
@@ -253,14 +280,56 @@ def _slopes(problem, mu, u, error):
     return float((most + rounded).sum())
 
 
-def _by_sets(problem, target):
-    """Yield mu and u = K mu, of the hinge, after every working set."""
+def _by_newton(problem, *_):
+    return kernel_newton.steps(problem)
+
+
+def _rounded(problem, target, _):
+    """Yield mu and u = K mu, by Newton's method, of the hinge with so narrow a parabola in the place of its kink.
+
+    Its mu is of the hinge's box, and its terms are at most width/8 more: over all rows half of the target.
+    """
+    loss = losses.smoothed_hinge(max(4 * target / len(problem.y), LEAST))
+    for mu, _, value in kernel_newton.steps(replace(problem, loss=loss, dual=_dual(loss, problem.y))):
+        yield mu, _in_parts(problem, mu), value
+
+
+def _in_parts(problem, mu):
+    """Return K mu as a sum of short sums."""
+    parts = [slice(low, low + _PART) for low in range(0, len(mu), _PART)]
+    return sum(problem.times(mu[part], part) for part in parts)
+
+
+def _by_pairs(problem, target, start):
+    """Yield as `_by_sets`, half of each set of rows whose mu may rise, and half of those whose may fall; short sums."""
+
+    def chosen(mu, u):
+        theta, up = problem.dual.sign * problem.total * mu, problem.dual.sign > 0
+        halves = []
+        for side, free in ((1, np.where(up, theta < 1, theta > 0)), (-1, np.where(up, theta > 0, theta < 1))):
+            gain = np.where(free, side * (problem.y - u), -np.inf)
+            halves.append(np.argpartition(-gain, SET // 2)[: SET // 2])
+        return np.unique(halves)
+
+    return _by_sets(problem, target, start, chosen)
+
+
+def _by_sets(problem, target, start, chosen=None):
+    """Yield mu and u = K mu, of the hinge, after every working set.
+
+    - chosen: a function of mu and u, in the place of the largest terms; u is then made anew, by short sums.
+    """
     dual, total, n = problem.dual, problem.total, len(problem.y)
-    mu, u = np.zeros(n), np.zeros(n)
+    mu, u = start.copy(), np.zeros(n)
     while True:
+        u = _in_parts(problem, mu) if chosen else u
         yield mu, u, None
-        terms, _ = _terms(problem, mu, u)
-        B = np.sort(np.argpartition(-terms, SET - 1)[:SET]) if n > SET else np.arange(n)
+        if n <= SET:
+            B = np.arange(n)
+        elif chosen:
+            B = chosen(mu, u)
+        else:
+            B = np.sort(np.argpartition(-_terms(problem, mu, u)[0], SET - 1)[:SET])
         own, sign = problem.block(B, B), dual.sign[B]
         found = gram.minimise(
             (sign[:, None] * sign) * own / total,

@@ -70,6 +70,14 @@ def test_beyond_the_tested_r2_c_kernels_refuse_before_a_record_is_looked_at(name
         model.fit(None, None)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "C"), [(24_000, 1e-3), (3_000, 1e3)])
+def test_many_equal_rows_with_both_labels(n, C):
+    """Before, the first failed by the rounding of long sums, at the defaults, and the second crept for ever."""
+    y = np.where(np.arange(n) < n // 2 + 2 + 2 / C, "yes", "no")
+    told(dperm.RKHSGaussian(**LABELS, **OPEN, C=C, kernel="linear"), np.ones((n, P)), y)
+
+
 STABLE = [
     (loss, reach)
     for loss, most in (("hinge", 1e2), ("absolute", 1e2), ("smoothed_hinge", 1e12), ("logistic", 1e12), ("huber", 1e12))
