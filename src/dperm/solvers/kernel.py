@@ -16,8 +16,9 @@ for the hinge,
 
 Where such sets creep, or the rounding of long sums is too much, half of a set are rows whose mu may rise, half those
 whose may fall, and u is summed in parts. Where these creep too, the hinge takes Newton's method, as the other losses do
-(`dperm.solvers.kernel_newton`): so narrow a parabola in the place of its kink leaves half of the target. K is formed in
-blocks of rows whenever it is wanted: no n x n matrix is kept unless it is small.
+(`dperm.solvers.kernel_newton`): so narrow a parabola in the place of its kink leaves half of the target. What that does
+not solve is left to the first sets, however they creep. K is formed in blocks of rows whenever it is wanted: no n x n
+matrix is kept unless it is small.
 
 u is a sum of many roundings; how much the gap may owe to them is added to it. Where R^2/total is small, that is all
 there is to the gap, and strong convexity shows, without differences of large numbers,
@@ -51,6 +52,8 @@ _IDLE = 300
 _PART = 256
 # Working sets creep where in so many rounds the best gap has fallen by less than this share of it.
 _ROUNDS, _FALL = 20, 0.01
+# So near to a wall of its box, which is 1 wide, a row is at it.
+_AT_WALL = 16 * float(np.finfo(float).eps)
 # Roundings in a row in a kernel value, beside those of its inner product.
 _ROUNDINGS = 64
 
@@ -143,11 +146,11 @@ def minimise(
     known = kernel(X, X) if 8 * n**2 <= KEPT else None
     problem = _Problem(kernel, X, y, loss, total, dual, known)
     # Sets may creep for ever: where equal rows have both labels, each set may hold one of them alone. And of so many
-    # records the rounding of long sums counts.
+    # records the rounding of long sums counts. Where nothing else helps, they may creep as long as they get on.
     short, mu = _PART + n / _PART, np.zeros(n)
-    hinge = [(_by_sets, n), (_by_pairs, short), (_rounded, short)]
-    for steps, sums in hinge if loss.name == "hinge" else [(_by_newton, n)]:
-        fit, mu = _certified(problem, steps(problem, target, mu), sums, slack, target, max_rounds)
+    hinge = [(_by_sets, n, False), (_by_pairs, short, False), (_rounded, short, False), (_by_sets, n, True)]
+    for steps, sums, patient in hinge if loss.name == "hinge" else [(_by_newton, n, False)]:
+        fit, mu = _certified(problem, steps(problem, target, mu), sums, slack, target, max_rounds, patient)
         if fit is not None:
             return fit
     raise SolverError(
@@ -156,11 +159,12 @@ def minimise(
     )
 
 
-def _certified(problem, steps, sums, slack, target, max_rounds) -> tuple[Fit | None, np.ndarray]:
+def _certified(problem, steps, sums, slack, target, max_rounds, patient) -> tuple[Fit | None, np.ndarray]:
     """Follow steps until one has its certificate; return also the last mu.
 
     - steps: of mu, of u = K mu, and of what falls, None for the gap.
     - sums: so many roundings of sums in a row are in u.
+    - patient: whether they may creep.
     """
     kernel, X, n, total = problem.kernel, problem.X, len(problem.y), problem.total
     # u is a sum of products of kernel values, each of as many as a row has entries.
@@ -179,7 +183,7 @@ def _certified(problem, steps, sums, slack, target, max_rounds) -> tuple[Fit | N
         by_gap, value = value is None, gap if value is None else value
         best, idle = (value, 0) if value < best else (best, idle + 1)
         creeps = False
-        if by_gap and rounds % _ROUNDS == 0:
+        if by_gap and not patient and rounds % _ROUNDS == 0:
             creeps, before = rounds > 0 and best > (1 - _FALL) * before, best
         if gap <= 2 * owed or idle >= _IDLE or creeps:
             reached = kernel.R * slopes / total
@@ -305,8 +309,9 @@ def _by_pairs(problem, target, start):
 
     def chosen(mu, u):
         theta, up = problem.dual.sign * problem.total * mu, problem.dual.sign > 0
-        halves = []
-        for side, free in ((1, np.where(up, theta < 1, theta > 0)), (-1, np.where(up, theta > 0, theta < 1))):
+        # A row at its wall may come out of total (1/total) a little below 1, and has nowhere to go.
+        below, above, halves = theta < 1 - _AT_WALL, theta > _AT_WALL, []
+        for side, free in ((1, np.where(up, below, above)), (-1, np.where(up, above, below))):
             gain = np.where(free, side * (problem.y - u), -np.inf)
             halves.append(np.argpartition(-gain, SET // 2)[: SET // 2])
         return np.unique(halves)
@@ -317,10 +322,11 @@ def _by_pairs(problem, target, start):
 def _by_sets(problem, target, start, chosen=None):
     """Yield mu and u = K mu, of the hinge, after every working set.
 
-    - chosen: a function of mu and u, in the place of the largest terms; u is then made anew, by short sums.
+    - chosen: a function of mu and u, in the place of the largest terms; u is then made anew, by short sums. Without
+      it they set out from 0, where u is known.
     """
     dual, total, n = problem.dual, problem.total, len(problem.y)
-    mu, u = start.copy(), np.zeros(n)
+    mu, u = start.copy() if chosen else np.zeros(n), np.zeros(n)
     while True:
         u = _in_parts(problem, mu) if chosen else u
         yield mu, u, None

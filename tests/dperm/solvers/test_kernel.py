@@ -272,3 +272,16 @@ def test_equal_rows_with_both_labels_are_solved_though_each_set_holds_one_of_the
     fit = solver.minimise(kernels.linear(1.0), X, y, "hinge", total=total, slack=slack)
     # By hand: four pull to the margin, and the others cancel.
     assert abs(fit.predict(X[:1])[0] - 1) <= fit.slack <= slack
+
+
+def test_rows_at_their_walls_fill_no_set_and_what_creeps_gets_there(monkeypatch):
+    """Where Newton's method does not help. Before, total (1/total) < 1 left rows free that had nowhere to go."""
+    monkeypatch.setattr(solver, "SET", 8)
+    monkeypatch.setattr(kernel_newton, "steps", lambda problem: iter(()))
+    X, y, total = np.ones((60, 1)), np.repeat([1.0, -1.0], [32, 28]), 0.00097
+    assert total * (1 / total) < 1
+    fit = solver.minimise(kernels.linear(), X, y, "hinge", total=total, slack=0.1 / total, max_rounds=100)
+    assert abs(fit.predict(X[:1])[0] - 1) <= fit.slack <= 0.1 / total
+    # More rounds than any sets are given that creep, if others may follow.
+    fit = solver.minimise(kernels.linear(), *data(60, LOSSES["hinge"]), "hinge", total=0.01, slack=10.0)
+    assert fit.slack <= 10.0 and fit.rounds > 300
