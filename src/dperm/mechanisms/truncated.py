@@ -172,6 +172,6 @@ def release(
     if proved:
         aim = TARGET * base.bounds.zeta12
         composite = Composite(continued, X, y, noise, base.extra_l1, base.scheme, strength, base.box)
-        theta, known = certified(composite, theta, aim, base.bounds.zeta3 / base.bounds.zeta1**2)
+        theta, known = certified(composite, theta, aim, base.bend)
         certificate, converged = known / base.modulus, known <= aim
     return Release(theta, certificate, converged, "proved_exact" if proved else "none", budget_event(budget))

@@ -77,6 +77,7 @@ class Plan:
     - scheme: with the floor Lambda0.
     - extra_l1: weight of a public ||theta||_1 beside the scheme's penalty.
     - obstacles: what the proof does not cover; none where it covers the exact minimiser.
+    - bend: the largest l'', whatever bounds the noise is made for; by those where the domain has none.
     - modulus: strong convexity of the penalty at the fixed point, 0 if it has none.
     - certified: whether the distance from the exact minimiser can be bounded.
     - credit: share of (1 - r) epsilon that a ridge's public modulus retrieves.
@@ -89,6 +90,7 @@ class Plan:
     obstacles: tuple[Obstacle, ...]
     box: tuple[np.ndarray, np.ndarray]
     bounds: Bounds
+    bend: float
     modulus: float
     certified: bool
     credit: float
@@ -179,8 +181,9 @@ def plan(
             f"solver_share={solver_share:g} hides the solver's error, and nothing bounds that for {penalty=}, "
             f"{variant=}, {moor=}, {method=}, {retrieval=}; leave it 0"
         )
+    bend = max(known.zeta3 / known.zeta1**2 for known in (bounds, true_bounds or bounds))
     spent = whole if spent is budget else Budget(spent.epsilon + solver_share * whole.epsilon, whole.delta)
-    return Plan(scheme, law, extra_l1, tuple(found), box, bounds, strong, certified, credit, spent)
+    return Plan(scheme, law, extra_l1, tuple(found), box, bounds, bend, strong, certified, credit, spent)
 
 
 def release(
@@ -278,7 +281,7 @@ def release(
         aim = tolerance * made.bounds.zeta12
         tilt, added = (np.zeros_like(noise), noise) if variant == "vs_plus" else (noise, 0.0)
         composite = Composite(continued, X, y, tilt, added + made.extra_l1, made.scheme, strength, made.box)
-        theta, known = certified(composite, theta, aim, made.bounds.zeta3 / made.bounds.zeta1**2)
+        theta, known = certified(composite, theta, aim, made.bend)
         certificate, converged = known / made.modulus, known <= aim
     guarantee = "none" if made.obstacles else "proved_exact"
     if solver_share > 0:

@@ -248,3 +248,17 @@ def test_the_certificate_counts_its_own_rounding():
         X, y, "squared", **{**given, "penalty": "lasso", "strength": 1e9}, rng=np.random.default_rng(2)
     )
     assert not empty.theta.any() and (empty.certificate > 0).all()
+
+
+def test_the_certificate_goes_by_the_curvature_of_the_loss_whatever_the_noise_is_made_for():
+    """The same gradient and Hessian bounds by other factors: before, rounding counted by zeta3/zeta1^2, too little."""
+    X, y = np.tile([0.6, 0.8], (2_000, 1)), np.zeros(2_000)
+    given = {**FIXED, "strength": 1e-3, "calibration": "corrected", "eta_bound": 1e3}
+    true = planned(**given, features=2).bounds
+    factors = Bounds(1e3 * true.zeta1, true.zeta2 / 1e3, true.zeta3)
+    found, other = (
+        napp.release(X, y, "squared", **given, bounds=bounds, tolerance=1e-9, rng=np.random.default_rng(0))
+        for bounds in (true, factors)
+    )
+    assert found.guarantee == other.guarantee == "proved_exact"
+    assert other.certificate == pytest.approx(found.certificate, rel=1e-9)
