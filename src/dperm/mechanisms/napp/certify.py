@@ -131,9 +131,10 @@ def certified(problem: Composite, theta: np.ndarray, aim: float, bend: float) ->
     theta, known = theta.copy(), np.full(len(theta), math.inf)
     # So many repeats at once that their margins stay in the cache.
     size = max(1, ENTRIES // max(len(problem.X), 1))
-    for low in range(0, len(theta), size):
-        part = slice(low, low + size)
-        theta[part], known[part] = _certified(problem.of(part), theta[part], aim, bend)
+    with one_thread():
+        for low in range(0, len(theta), size):
+            part = slice(low, low + size)
+            theta[part], known[part] = _certified(problem.of(part), theta[part], aim, bend)
     return theta, known
 
 

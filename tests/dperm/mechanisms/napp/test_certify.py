@@ -3,10 +3,11 @@
 import mpmath
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import dperm
 from dperm.mechanisms.napp import certify, losses
-from dperm.mechanisms.napp.certify import Composite, polished, refined
+from dperm.mechanisms.napp.certify import Composite, certified, polished, refined
 from dperm.mechanisms.napp.scheme import Scheme, convexity
 
 FREE = (np.full(2, -np.inf), np.full(2, np.inf))
@@ -138,6 +139,20 @@ def test_repeats_together_are_certified_as_each_alone(monkeypatch):
         alone, its = certify.certified(problem.of([repeat]), start[[repeat]], 1e-9, 0.25)
         np.testing.assert_allclose(theta[[repeat]], alone, rtol=0, atol=1e-12)
         assert known[repeat] == pytest.approx(its[0], abs=1e-12)
+
+
+def test_the_bounds_are_the_same_bytes_on_any_number_of_threads():
+    """Before, the products that look in doubles were left to as many threads as there were."""
+    rng, n, p = np.random.default_rng(0), 4_096, 300
+    X, y, free = rng.normal(size=(n, p)) / np.sqrt(p), rng.choice([-1.0, 1.0], n), np.full(p, np.inf)
+    scheme = Scheme("lasso", 0.25, moor=False, halved=True)
+    problem = Composite(losses.make("logistic"), X, y, np.zeros((8, p)), 0.0, scheme, 2.0, (-free, free))
+    for theta in rng.normal(size=(5, 8, p)):
+        found = []
+        for threads in (1, 2):
+            with threadpool_limits(threads, "blas"):
+                found.append(certified(problem, theta, 1e9, 0.25)[1].tobytes())
+        assert found[0] == found[1]
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no longer numbers here to hold doubles against")
