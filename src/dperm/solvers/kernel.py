@@ -43,6 +43,7 @@ from dperm.errors import DataError, SolverError
 from dperm.kernels import Kernel, Rows, within
 from dperm.losses import Loss
 from dperm.solvers import gram, kernel_newton
+from dperm.solvers.blas import one_thread
 
 # Rows of a working set; bytes of a block of kernel values, and of a kernel matrix that is kept.
 SET, BLOCK, KEPT = 1024, 2**25, 2**28
@@ -76,6 +77,7 @@ class Fit:
     norm: float
     rounds: int
 
+    @one_thread()
     def predict(self, Z: Rows) -> np.ndarray:
         """Return <w, phi(z)> of every row (Z (T, d); the result (T,))."""
         carriers = np.flatnonzero(self.mu)
@@ -112,6 +114,7 @@ class _Problem:
         return self.kernel(self.X[A], self.X[B]) if self.K is None else self.K[A][:, B]
 
 
+@one_thread()
 def minimise(
     kernel: Kernel,
     X: Rows,

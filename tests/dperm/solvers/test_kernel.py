@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize_scalar
+from threadpoolctl import threadpool_limits
 
 from dperm import kernels, losses
 from dperm.errors import DataError, DomainViolation, SolverError
@@ -129,6 +130,17 @@ def test_without_a_stored_matrix_the_fit_is_as_good(monkeypatch, loss):
     np.testing.assert_allclose(formed.predict(X[:20]), kernel(X[:20], X) @ formed.mu, atol=1e-12)
     again = solver.minimise(kernel, sparse.csr_array(X), y, loss, total=2.0, slack=1e-3)
     np.testing.assert_array_equal(again.mu, formed.mu)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_the_solution_is_the_same_bytes_on_any_number_of_threads(loss):
+    """Before, one seed gave a user other answers on a machine with more cores."""
+    (X, y), found = data(1_500, LOSSES[loss], d=5), []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            fit = solver.minimise(kernels.linear(), X, y, LOSSES[loss], total=0.1, slack=1.0)
+            found.append((fit.mu.tobytes(), fit.predict(X).tobytes()))
+    assert found[0] == found[1]
 
 
 def test_a_users_kernel_is_taken():
