@@ -24,6 +24,8 @@ TABLES = {
 } | {name: pd.read_json(ROOT / f"docs/assets/{name}.jsonl", lines=True) for name in ("auditors", "libraries")}
 HOLM = multiple.adjusted(TABLES["libraries"].p_value)
 TABLES["libraries"]["verdict"] = ["refuted" if p <= 0.05 else "not refuted" for p in HOLM]
+FALLEN = (TABLES["libraries"].verdict == "refuted").groupby([TABLES["libraries"][key] for key in ("library", "claim")])
+TABLES["libraries"]["falls"] = FALLEN.transform("mean").map(lambda share: {0: "none", 1: "every"}.get(share, "one"))
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,8 @@ def rows_where(table, *where):
     frame, (field, value) = rows_where(table, *where[:-1]), where[-1]
     if isinstance(value, tuple):
         return frame[frame[field].isin(value)]
+    if value[:1] == "~":
+        return frame[frame[field].str.contains(value[1:], regex=False)]
     return frame[frame[field] == value] if value[:1] != "!" else frame[frame[field] != value[1:]]
 
 
@@ -80,6 +84,8 @@ def right(record):
     rows, text = chosen(record), record["shown"]
     if not record["field"]:
         return text == len(rows)
+    if record.get("distinct"):
+        return text == rows[record["field"]].nunique()
     if record.get("mean"):
         return abs(rows[record["field"]].mean() - text) <= 0.00050001
     if record.get("sum"):
@@ -122,8 +128,8 @@ def test_every_claim_stands_in_the_appendix_with_its_answer(made, appendix):
 
 
 def typed(source):
-    """Return the decimals and percentages that a source types itself: not in a name, a length or a paper's section."""
-    source = re.sub(r'//.*|`[^`]*`|"[^"]*"|Section \d[\d.]*', " ", source)
+    """Return the decimals and percentages that a source types itself: not in a name, a length or a paper's own numbering."""
+    source = re.sub(r'//.*|`[^`]*`|"[^"]*"|(Section|Theorem|Corollary) \d[\d.]*', " ", source)
     return re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])|\d+ ?%", source)
 
 
@@ -133,7 +139,7 @@ def test_no_number_of_a_row_is_typed(path):
 
 
 def test_a_typed_number_would_be_found():
-    source = 'Section 4.1: $x = 1.5$ and 12.3 or 95 % of "0.1", `0.2` and #h(0.5cm)'
+    source = 'Section 4.1, Theorem 4.12: $x = 1.5$ and 12.3 or 95 % of "0.1", `0.2` and #h(0.5cm)'
     assert typed(source) == ["1.5", "12.3", "95 %"]
 
 
