@@ -128,7 +128,7 @@ def test_every_claim_stands_in_the_appendix_with_its_answer(made, appendix):
 
 
 def typed(source):
-    """Return the decimals and percentages that a source types itself: not in a name, a length or a paper's own numbering."""
+    """Return the decimals and percentages that a source types itself: not in a name, a length or a paper's places."""
     source = re.sub(r'//.*|`[^`]*`|"[^"]*"|(Section|Theorem|Corollary) \d[\d.]*', " ", source)
     return re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])|\d+ ?%", source)
 
