@@ -5,6 +5,7 @@ or among its params, and the others do not concern it.
 """
 
 import ast
+from collections import Counter
 
 # The packages of this distribution.
 OURS = ("dperm", "dperm_pipeline", "dperm_papers")
@@ -14,27 +15,48 @@ Catalogue = dict
 _TARGET, _MODULE = "Target", f"{OURS[1]}.target"
 
 
+def _bound(tree: ast.Module) -> Counter[str]:
+    """Return how often a module gives each name a meaning: by assignments, imports, definitions, arguments and so on.
+
+    A star may give one to any name, and then none counts as given once.
+    """
+    found: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        only_read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        if not (only_read or isinstance(node, (ast.Attribute, ast.Constant, ast.keyword))):
+            said = [value for _, value in ast.iter_fields(node)]
+            each = [part for value in said for part in (value if isinstance(value, list) else [value])]
+            found.update(part for part in each if isinstance(part, str))
+    return Counter() if "*" in found else found
+
+
+def _name(alias: ast.alias) -> str:
+    return alias.asname or alias.name
+
+
 def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
     """Return the statements of a module that declare catalogues and hold words alone.
 
     Such a statement is `NAME: Catalogue[...] = {...}`, with `Catalogue` imported from one of our packages. Words are
     texts, True, False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by
     `+` and `*`; and a `Target` of words (of `_MODULE`), which keeps them as they are. What any function
-    or another class makes of words is computed: such a table is code like any other.
+    or another class makes of words is computed: such a table is code like any other. So is one with a name that
+    anything else in the module gives a meaning too, be it in a branch or a function.
     """
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     from_ours = [node for node in imports if str(node.module).split(".")[0] in OURS]
     if not any(alias.name == "Catalogue" and not alias.asname for node in from_ours for alias in node.names):
         return []
-    targets = [node.module for node in imports for alias in node.names if (alias.asname or alias.name) == _TARGET]
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    bound |= {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    keeps = targets == [_MODULE] and _TARGET not in bound
+    bound = _bound(tree)
+    keeps = bound[_TARGET] == 1 and any(
+        node.module == _MODULE and _TARGET in map(_name, node.names) for node in imports
+    )
     named = {
         node.targets[0].id: node.value
         for node in tree.body
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
     }
+    named = {name: value for name, value in named.items() if bound[name] == 1}
 
     def is_text(node) -> bool:
         """Whether it is a text, or a tuple or list of texts, or so many of them joined."""

@@ -173,6 +173,27 @@ def test_what_only_looks_like_a_catalogue_counts(fingerprint, one, other):
     assert fingerprint(DECLARED + one) != fingerprint(DECLARED + other)
 
 
+@together.over(
+    "meaning",
+    [
+        "if x:\n    from dperm import num as Target", "try:\n    from dperm import Target\nexcept ImportError: ...",
+        "import dperm.made as Target", "from dperm.made import *", "if x:\n    def Target(): ...",
+        "async def Target(): ...", "def f():\n    global Target\n    Target = num", "match x:\n    case Target: ...", "(Target := num)",
+        "try: ...\nexcept E as Target: ...", "for Target in x: ...", "del Target",
+    ],
+)  # fmt: skip
+def test_a_target_with_another_meaning_anywhere_computes(fingerprint, meaning):
+    source = f'{DECLARED}{meaning}\nT: Catalogue = {{{{"s": Target("{{0}}")}}}}'
+    assert fingerprint(source.format(1)) != fingerprint(source.format(2))
+
+
+@together.over("meaning", ["N = num()", "if x:\n    N = num()", "N += num()", "def f():\n    global N\n    N = 3"])
+def test_so_does_a_word_with_another_meaning(fingerprint, meaning):
+    """Before, it was what the last line says that names it, though the table took what a line before had said."""
+    source = f'{DECLARED}{meaning}\nT: Catalogue = {{{{"s": {{0}}}}}}\nN = "a"\nM = "b"'
+    assert fingerprint(source.format("N")) != fingerprint(source.format("M"))
+
+
 def test_the_word_is_the_one_that_is_imported(fingerprint):
     for another in ("Catalogue = dict", "from other import Catalogue"):
         of_another = another + '\nT: Catalogue = {{"s": "{0}"}}'
