@@ -30,10 +30,6 @@ def _bound(tree: ast.Module) -> Counter[str]:
     return Counter() if "*" in found else found
 
 
-def _name(alias: ast.alias) -> str:
-    return alias.asname or alias.name
-
-
 def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
     """Return the statements of a module that declare catalogues and hold words alone.
 
@@ -48,9 +44,8 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
     if not any(alias.name == "Catalogue" and not alias.asname for node in from_ours for alias in node.names):
         return []
     bound = _bound(tree)
-    keeps = bound[_TARGET] == 1 and any(
-        node.module == _MODULE and _TARGET in map(_name, node.names) for node in imports
-    )
+    from_there = [alias for node in imports if node.module == _MODULE for alias in node.names]
+    keeps = bound[_TARGET] == 1 and any(alias.name == _TARGET and not alias.asname for alias in from_there)
     named = {
         node.targets[0].id: node.value
         for node in tree.body

@@ -178,12 +178,15 @@ def test_what_only_looks_like_a_catalogue_counts(fingerprint, one, other):
     [
         "if x:\n    from dperm import num as Target", "try:\n    from dperm import Target\nexcept ImportError: ...",
         "import dperm.made as Target", "from dperm.made import *", "if x:\n    def Target(): ...",
-        "async def Target(): ...", "def f():\n    global Target\n    Target = num", "match x:\n    case Target: ...", "(Target := num)",
-        "try: ...\nexcept E as Target: ...", "for Target in x: ...", "del Target",
+        "async def Target(): ...", "def f():\n    global Target\n    Target = num", "match x:\n    case Target: ...",
+        "(Target := num)", "try: ...\nexcept E as Target: ...", "for Target in x: ...", "del Target",
     ],
 )  # fmt: skip
 def test_a_target_with_another_meaning_anywhere_computes(fingerprint, meaning):
     source = f'{DECLARED}{meaning}\nT: Catalogue = {{{{"s": Target("{{0}}")}}}}'
+    assert fingerprint(source.format(1)) != fingerprint(source.format(2))
+    # Nor does another thing of its module, by its name.
+    source = source.replace(meaning, "").replace("import Target", "import num as Target")
     assert fingerprint(source.format(1)) != fingerprint(source.format(2))
 
 
