@@ -175,6 +175,9 @@ def _certified(problem, steps, sums, slack, target, max_rounds, patient) -> tupl
     error, mu, best, idle, before = 0.0, np.zeros(n), np.inf, 0, np.inf
     for rounds, (new, u, value) in zip(range(max_rounds + 1), steps, strict=False):
         error += unit * float(np.abs(new - mu).sum())
+        if value is None:
+            # Sets carry mu and u along: each round's additions to them round once more.
+            error += np.finfo(float).eps * kernel.R**2 * float(np.abs(new).sum())
         mu = new.copy()
         terms, sizes = _terms(problem, mu, u)
         slopes = _slopes(problem, mu, u, error)
