@@ -173,6 +173,7 @@ def test_the_subjects_own_events(here, capsys):
 ESTIMATOR = ("--epsilon", "1", "--relation", "replace", "--box", "0", "1", "--draws", "200", "--seed", "1")
 
 
+@pytest.mark.slow
 def test_an_estimator_needs_no_attack_file(here, capsys):
     status, out, err = run(capsys, "attack:Mean", *ESTIMATOR, "--set", "scale_by='range'")
     assert (status, err) == (1, "") and "pair         replace: " in out and "REFUTED" in out

@@ -60,7 +60,7 @@ def session(left):
 
 SHOWN = (census_table, several_classes, release, private_tuning, prediction_service, audit_a_mean, own_loss, session)
 # Two to three seconds each.
-LONG = (several_classes, private_tuning, prediction_service, own_loss)
+LONG = (several_classes, private_tuning, prediction_service, audit_a_mean, own_loss)
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")

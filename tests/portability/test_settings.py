@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from machines import ASCII, PLACE, PLAIN, ROOT, bytes_of, environment, finish, locale, start, threads
 
+pytestmark = pytest.mark.slow
+
 # Short ones, with linear algebra, compiled loops, a data set and a baseline between them; all others are computed under
 # other settings by test_versions.py.
 ONLY = ("kifer2012-output", "jain2013-queries")
@@ -30,14 +32,12 @@ def part(found: dict[str, bytes], name: str) -> dict[str, bytes]:
     return own
 
 
-@pytest.mark.slow
 def test_hash_seed_and_ascii(plain, tmp_path):
     only = "jain2013-queries"
     finish(start(tmp_path / "out", "--only", only, **ASCII, PYTHONHASHSEED="2"))
     assert bytes_of(tmp_path / "out") == part(plain, only)
 
 
-@pytest.mark.slow
 def test_order_more_threads_and_turkish_on_an_island_far_east(plain, tmp_path):
     settings = {**threads(7), **locale(tmp_path / "locales", "tr_TR"), "TZ": "Pacific/Kiritimati"}
     out = tmp_path / PLACE / "out"
@@ -47,7 +47,6 @@ def test_order_more_threads_and_turkish_on_an_island_far_east(plain, tmp_path):
     assert [path for path in out.rglob("*.parquet") if path.stat().st_mode & 0o077] == []
 
 
-@pytest.mark.slow
 def test_no_locale_in_a_folder_of_any_name(plain, tmp_path):
     # The code and the configuration stand there too. Nothing compiled: that would take half a minute.
     root, only = tmp_path / PLACE, "kifer2012-output"
@@ -146,7 +145,6 @@ print(sum(berhu.penalty.stats.cache_hits.values()), sum(berhu.penalty.stats.cach
 """
 
 
-@pytest.mark.slow
 def test_a_copy_of_the_code_does_not_compile_what_another_has_compiled(tmp_path):
     def run(name):
         given = environment(PYTHONPATH=str(tmp_path / name), DPERM_NUMBA_CACHE=str(tmp_path / "cache"))

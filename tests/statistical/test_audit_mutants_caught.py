@@ -13,6 +13,8 @@ import pytest
 
 from dperm.audit import mutants
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 40_000
 LEVEL = 1e-3
 BY_ITS_NOISE = ("half-gaussian-noise",)
@@ -33,7 +35,6 @@ def caught(row):
     return row["white_box_p" if row["name"] in BY_ITS_NOISE else "mutant_p"] < LEVEL
 
 
-@pytest.mark.slow
 def test_every_mutant_is_caught(found):
     assert [name for name, row in found.items() if not caught(row)] == []
     by_noise = [name for name, row in found.items() if row["caught_by"] == "white-box noise test"]
@@ -41,13 +42,11 @@ def test_every_mutant_is_caught(found):
     assert set(by_noise) <= set(BY_ITS_NOISE)
 
 
-@pytest.mark.slow
 def test_no_twin_is(found):
     p = {name: (row["twin_p"], row["twin_white_box_p"]) for name, row in found.items()}
     assert [name for name, values in p.items() if any(v is not None and v < LEVEL for v in values)] == []
 
 
-@pytest.mark.slow
 def test_bounds_show_the_size_of_the_mistake(found):
     """What each mutant spends by its closed form (unit tests) is almost reached, and never exceeded."""
     spent = {
@@ -66,7 +65,6 @@ def test_bounds_show_the_size_of_the_mistake(found):
         assert 0.7 * most < found[name]["mutant_bound"] <= most, name
 
 
-@pytest.mark.slow
 def test_the_same_at_another_seed():
     for name, row in rows(2).items():
         assert row["twin_p"] >= 1e-4 and (row["twin_white_box_p"] is None or row["twin_white_box_p"] >= 1e-4), name

@@ -20,6 +20,8 @@ from dperm.domain import Budget
 from dperm.seeds import generator
 from dperm.solvers import newton
 
+pytestmark = pytest.mark.slow
+
 RELATIONS = ("add_remove", "replace")
 BUDGET = Budget(1.0)
 DRAWS = 40_000
@@ -58,7 +60,6 @@ def audits(mechanism, case, neighbours, name):
         yield sampling.lower_bound(mechanism, case.data, case.neighbour, draws=DRAWS, rng=rng)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_half_the_noise_raises_the_alarm(neighbours):
     case, target = subject(neighbours)
@@ -67,7 +68,6 @@ def test_half_the_noise_raises_the_alarm(neighbours):
     assert min(audit.epsilon for audit in found) > 1.1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_the_promised_noise_raises_none(neighbours):
     """And the pair does its work: most of the claim is certified."""
@@ -77,7 +77,6 @@ def test_the_promised_noise_raises_none(neighbours):
     assert min(audit.epsilon for audit in found) > (0.7 if neighbours == "add_remove" else 0.55)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_the_white_box_test_finds_half_the_noise_in_fifty_outputs(neighbours, delta):

@@ -18,6 +18,8 @@ from dperm.audit.target import Target
 from dperm.domain import Budget
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
+pytestmark = pytest.mark.slow
+
 ROOT = 1
 LEVEL = 0.05
 
@@ -52,7 +54,6 @@ def test_laplace_at_epsilon_one_is_certified_at_nine_tenths():
     assert sum(epsilon >= 0.9 for epsilon in found) >= 90 and np.median(found) > 0.95
 
 
-@pytest.mark.slow
 def test_laplace_without_its_density_is_certified_as_well():
     """The same of a mechanism about which nothing is known: a bare function."""
 
@@ -97,7 +98,6 @@ def comparator(name, neighbours="replace"):
     return draw, half, (subject.case.data, subject.case.neighbour), budget
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model", "draws"), [("gradient", "gaussian", 100_000), ("cms11", "none", 20_000)])
 def test_comparators_are_certified_at_nine_tenths_by_sampling_too(name, model, draws):
     """The code itself, in at least 8 of 10 runs; the Gaussian mode knows mu as well as it is large, and wants more."""
@@ -109,7 +109,6 @@ def test_comparators_are_certified_at_nine_tenths_by_sampling_too(name, model, d
     assert sum(epsilon >= 0.9 * budget.epsilon for epsilon in found) >= 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model"), [("gradient", "gaussian"), ("cms11", "none")])
 def test_half_of_a_comparators_noise_raises_the_alarm(name, model):
     """With 5,000 draws a side, in at least 19 of 20 runs."""
@@ -154,7 +153,6 @@ def correct_mechanisms():
         yield name, target, case.data, case.neighbour, (1.0, delta), {"delta": delta}
 
 
-@pytest.mark.slow
 def test_correct_mechanisms_raise_few_alarms():
     """200 audits of 2,000 draws a side at the level of 5 %: no more alarms than the binomial's 99.9 % point."""
     subjects = list(correct_mechanisms())
@@ -171,7 +169,6 @@ def test_correct_mechanisms_raise_few_alarms():
     assert sum(alarms) <= stats.binom.ppf(0.999, 200, LEVEL)
 
 
-@pytest.mark.slow
 def test_attained_claims_are_refuted_no_more_often_than_the_level_says():
     """The hardest case: mechanisms that attain their claim. 2,000 audits, the level 20 %.
 

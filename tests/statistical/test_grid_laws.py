@@ -13,6 +13,8 @@ from dperm.audit import sampling
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import output
 
+pytestmark = pytest.mark.slow
+
 # That one count is further out than it should be; each test says how many there are.
 RARE = 1e-9
 
@@ -88,7 +90,6 @@ def test_the_raw_audit_that_catches_doubles_does_not_catch_the_release():
     assert found.epsilon > 0.5  # it is attacked in earnest
 
 
-@pytest.mark.slow
 @pytest.mark.chance(RARE)
 def test_the_raw_audit_finds_nothing_in_the_discrete_gaussian_either():
     def mechanism(data, repeats, rng):

@@ -17,6 +17,8 @@ from scipy import special
 
 from dperm.accounting import gaussian, logistic
 
+pytestmark = pytest.mark.slow
+
 RELATIONS = ["add_remove", "replace"]
 
 
@@ -158,7 +160,7 @@ def pairs(draw, neighbours, p):
 # Gaussian noise
 
 
-@pytest.mark.parametrize("neighbours", ["add_remove", pytest.param("replace", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("neighbours", RELATIONS)
 @given(data=st.data(), delta=DELTA)
 def test_no_pair_on_the_line_exceeds_the_theorem(neighbours, data, delta):
     pair = data.draw(pairs(neighbours, 1))
@@ -173,7 +175,6 @@ def test_no_pair_in_the_plane_exceeds_the_theorem(neighbours, data, delta):
     check_plane(data.draw(pairs(neighbours, 2)), max(delta, 1e-4))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @settings(max_examples=200)
 @given(data=st.data(), delta=DELTA)

@@ -17,6 +17,8 @@ from dperm import losses
 from dperm.accounting import gaussian, objective
 from dperm.domain import Domain
 
+pytestmark = pytest.mark.slow
+
 UNIT = Domain(x_norm=1.0)
 HUBER, LOGISTIC = losses.make("huber", knee=1.0), losses.make("logistic")
 HINGE = losses.make("smoothed_hinge", width=0.2)
@@ -143,14 +145,12 @@ def check_line_designs(seed, count, neighbours):
 # p = 1, Gaussian b
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_no_line_design_exceeds_the_bound(neighbours):
     closest = check_line_designs(1, 300, neighbours)
     assert closest > 0.1  # the designs are hard enough to come near
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_no_line_design_exceeds_the_bound_in_a_thousand(neighbours):
     assert check_line_designs(2, 1000, neighbours) > 0.5
@@ -273,7 +273,6 @@ def check_plane_designs(seed, count, neighbours):
     return closest
 
 
-@pytest.mark.slow
 def test_no_plane_design_exceeds_the_bound():
     """Two hundred designs, each direction against its own bound; both come near enough to tell a wrong one."""
     assert (check_plane_designs(4, 200, "add_remove") > 0.5).all()
@@ -283,7 +282,6 @@ def test_no_plane_design_exceeds_the_bound_with_a_record_replaced():
     assert check_plane_designs(3, 24, "replace").max() > 0.05
 
 
-@pytest.mark.slow
 def test_no_plane_design_exceeds_the_bound_with_a_record_replaced_in_hundreds():
     check_plane_designs(4, 200, "replace")
 

@@ -93,6 +93,7 @@ def test_whatever_a_test_waits_for_it_fails_at_the_limit_and_what_it_does_to_sig
     assert said.count("Failed: more than 0.3 s (LIMIT in tests/conftest.py") >= 5
 
 
+@pytest.mark.slow
 def test_a_test_in_c_code_is_ended_and_the_next_one_runs(tmp_path):
     ended = ("-o", "faulthandler_timeout=1.5", "-o", "faulthandler_exit_on_timeout=true")
     said = limited(tmp_path, IN_C, "-n", "1", *ended, limit=0.3).stdout

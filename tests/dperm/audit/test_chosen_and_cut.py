@@ -38,6 +38,7 @@ def test_a_stretch_is_out_of_reach_and_has_the_mass_of_the_cut_law(delta):
     assert made.sf(edge, neighbour)[0] == 0
 
 
+@pytest.mark.slow
 def test_truncated_rows_are_refuted_but_where_hardly_anything_is_cut():
     bounds = {}
     for calibration, variant, epsilon, delta in (

@@ -15,6 +15,8 @@ from dperm.audit import columns, comparators, exact, line, white_box
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
 ONE, APPROXIMATE = Budget(1.0), Budget(1.0, 1e-6)
 NEIGHBOURS = ("add_remove", "replace")
 MADE = {

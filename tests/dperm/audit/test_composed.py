@@ -14,6 +14,8 @@ from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.mechanisms import sparse
 
+pytestmark = pytest.mark.slow
+
 NEIGHBOURS, CALIBRATIONS = ("add_remove", "replace"), ("paper", "corrected", "tight")
 STAGES = ("exp_mech", "samp_agg")
 
@@ -114,9 +116,7 @@ def test_tight_stages_are_certified_and_twice_the_budget_is_refuted(variant, nei
     assert twice["exact_bound"] > 3 * 1.5
 
 
-@pytest.mark.parametrize(
-    ("variant", "share"), [("exp_mech_gaussian", 0.9), pytest.param("samp_agg_gaussian", 0.8, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("variant", "share"), [("exp_mech_gaussian", 0.9), ("samp_agg_gaussian", 0.8)])
 def test_gaussian_stages_spend_most_of_the_claim(variant, share):
     row = attacked(variant, epsilon=3.0, delta=1e-9)
     assert share * 3 < row["exact_bound"] <= 3

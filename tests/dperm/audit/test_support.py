@@ -145,6 +145,7 @@ def test_the_law_of_votes_by_the_codes_own_lassos(calibration, neighbours):
     assert made.law(data) == pytest.approx([np.mean(chances), 1 - np.mean(chances)], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_one_turned_vote_spends_almost_epsilon(epsilon):
     """log(G(d - epsilon)/G(d)), d = k epsilon/2: epsilon less about 2/k; twice the noise's budget refutes."""

@@ -155,6 +155,7 @@ def test_the_exponential_mechanism_draws_from_its_law_with_half_of_epsilon():
     assert stats.chisquare(counts, repeats * weights**2 / (weights**2).sum()).pvalue < 1e-6
 
 
+@pytest.mark.slow
 def test_samp_agg_draws_from_the_mixture_over_all_assignments():
     """Three records, two blocks, s = 1: all eight assignments, each with its exact winning probability."""
     X = np.array([[1.0, 0.2, 0.0], [0.1, 1.0, 0.3], [0.9, 0.0, 0.1]])

@@ -20,6 +20,8 @@ from dperm_papers.dwork2018.softmajority.figures import softmajority
 from dperm_papers.dwork2018.stable.figures import stable
 from dperm_pipeline.figures import style
 
+pytestmark = pytest.mark.slow
+
 PREDICTIONS = ("soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw")
 
 
@@ -108,8 +110,8 @@ def test_free_has_a_line_of_ratios_for_each_n():
     ("series", "calibration", "variant"),
     [
         ("crossing", "paper", "halved"),
-        pytest.param("crossing", "corrected", "", marks=pytest.mark.slow),
-        pytest.param("algebra", "paper", "", marks=pytest.mark.slow),
+        ("crossing", "corrected", ""),
+        ("algebra", "paper", ""),
         ("algebra", "corrected", ""),
     ],
 )
@@ -137,7 +139,6 @@ def test_dimension_shows_sizes_with_intervals_and_promises():
     assert len(figure.axes[-1].lines) == 3 and len(labels(figure)) == 10
 
 
-@pytest.mark.slow
 def test_softmajority_shows_records_over_both_axes():
     rows = fake_dwork2018.softmajority()
     figure = softmajority(rows)
@@ -180,7 +181,6 @@ def test_generalization_shows_the_largest_ratio_and_lines_of_slope_k_and_its_squ
     assert drawn(axis, pd.Series(k * fine, fine)) and drawn(axis, pd.Series(k**2 * fine, fine))
 
 
-@pytest.mark.slow
 def test_generalization_shows_the_tail_of_most_records_at_the_largest_epsilon():
     rows = fake_dwork2018.generalization()
     # Fewer samples of more records, as at scale paper, whose ordered values are known.
@@ -200,7 +200,6 @@ def test_generalization_shows_the_tail_of_most_records_at_the_largest_epsilon():
     assert any("as printed" in label for label in labels(figure)) and any("D13" in label for label in labels(figure))
 
 
-@pytest.mark.slow
 def test_queries_shows_means_by_accountant():
     rows = fake_dwork2018.queries()
     figure = queries(rows)
@@ -249,7 +248,6 @@ def test_exppw_shows_largest_ratios_errors_with_ties_and_means_on_fresh_points()
     assert "all labellings n = 14 (at ε = 8, where the bound is below their largest error, up to 0." in words(figure)
 
 
-@pytest.mark.slow
 def test_exppw_has_lines_for_every_epsilon_and_panels_for_every_alpha():
     rows = fake_dwork2018.exppw()
     another = of(rows, epsilon=0.5)
@@ -264,7 +262,6 @@ def test_exppw_has_lines_for_every_epsilon_and_panels_for_every_alpha():
     assert {"ε = 0.2", "ε = 0.5", "ε = 1"} <= set(labels(figure))
 
 
-@pytest.mark.slow
 def test_stable_shows_excesses_beside_their_bounds():
     rows = fake_dwork2018.stable()
     figure = stable(rows)
@@ -287,7 +284,6 @@ def test_stable_shows_excesses_beside_their_bounds():
     assert not named(figure, figure.axes[6], "as printed (4.13: not private, grey)")
 
 
-@pytest.mark.slow
 def test_stability_falls_from_twice_the_printed_rate():
     axis = stable(fake_dwork2018.stable()).axes[8]
     at = next(line.get_xdata() for line in axis.lines if len(line.get_xdata()) > 2)
@@ -296,9 +292,7 @@ def test_stability_falls_from_twice_the_printed_rate():
     assert {1.0, 2.0} < set(levels) and any(np.isclose(levels, 0.25))
 
 
-@pytest.mark.parametrize(
-    "mechanism", [pytest.param(name, marks=pytest.mark.slow if k else ()) for k, name in enumerate(PREDICTIONS)]
-)
+@pytest.mark.parametrize("mechanism", PREDICTIONS)
 def test_realdata_shows_means_over_splits(mechanism):
     rows = fake_dwork2018.realdata()
     axes = iter(realdata(rows).axes)

@@ -25,6 +25,8 @@ from dperm_papers.jain2013.url.figures import url
 from dperm_pipeline.figures import style
 from dperm_pipeline.figures.points import select
 
+pytestmark = pytest.mark.slow
+
 
 @functools.cache
 def plain(draw, made_up):
@@ -64,9 +66,7 @@ KEYS = ("mechanism", "calibration", "variant")
 
 
 # Printed and proved: one of each in `make test`.
-@pytest.mark.parametrize(
-    "key", [pytest.param(key, marks=pytest.mark.slow if k % 5 else ()) for k, key in enumerate(ACCURACY)]
-)
+@pytest.mark.parametrize("key", ACCURACY)
 def test_accuracy_is_the_mean_over_splits(key):
     rows = fake_jain2013.covertype()
     figure, where = plain(fig2a, fake_jain2013.covertype), {**dict(zip(KEYS, key, strict=True)), "metric": "accuracy"}
@@ -159,7 +159,6 @@ def test_failures_are_counted_and_left_out():
 # Constants: noise, the three models, the table.
 
 
-@pytest.mark.slow
 def test_lines_are_formulas_and_markers_are_what_was_drawn():
     rows = fake_jain2013.constants()
     figure = noise(rows)
@@ -242,7 +241,6 @@ def test_errors_of_theorem_3_are_means_beside_its_bound():
         assert all(low <= min(line.get_ydata()) and max(line.get_ydata()) <= top for line in axis.lines)
 
 
-@pytest.mark.slow
 def test_vacuous_constants_of_theorem_3_are_hollow():
     rows = fake_jain2013.thm3()
     own = {"metric": "threshold", "calibration": "paper", "radius": 1, "queries": 10_000, "fixed": "lambda"}
@@ -262,7 +260,6 @@ def test_numbers_of_queries():
     assert drawn(figure.axes[2], means(rows, "total", metric="log_queries", calibration="paper"))
 
 
-@pytest.mark.slow
 def test_stability_draws_the_largest_of_the_random_pairs():
     rows = fake_jain2013.stability()
     figure = stability(rows)
@@ -271,9 +268,7 @@ def test_stability_draws_the_largest_of_the_random_pairs():
     assert all(drawn(axis, pd.Series([1, 1], [0, 1])) for axis in figure.axes)
 
 
-@pytest.mark.parametrize(
-    ("law", "dashes"), [("ten-directions", "-"), pytest.param("decaying", "--", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("law", "dashes"), [("ten-directions", "-"), ("decaying", "--")])
 def test_theorem_5(law, dashes):
     rows = fake_jain2013.thm5()
     figure, error = plain(thm5, fake_jain2013.thm5), {"metric": "error", "dataset": law}
@@ -290,7 +285,6 @@ def test_theorem_5(law, dashes):
         assert drawn(axis, constant, linestyle=dashes)
 
 
-@pytest.mark.slow
 def test_vacuous_answers_of_pinp_are_not_drawn():
     rows = fake_jain2013.thm5()
     assert any(line.get_markerfacecolor() == "white" for line in plain(thm5, fake_jain2013.thm5).axes[5].lines)
@@ -298,7 +292,6 @@ def test_vacuous_answers_of_pinp_are_not_drawn():
     assert not thm5(vacuous).axes[5].lines
 
 
-@pytest.mark.slow
 def test_theorem_8():
     rows = fake_jain2013.thm8()
     figure, grid = thm8(rows), select(rows, {"series": "grid", "metric": "error", "d": 2})

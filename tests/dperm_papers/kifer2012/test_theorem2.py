@@ -260,6 +260,7 @@ def rows():
     return fake_rows.theorem2()
 
 
+@pytest.mark.slow
 def test_gamma_noise_spends_both_terms_and_no_more(rows):
     """A Huber record attains epsilon/2 + log(1 + lambda/Delta), also beside an atom; replace-one pays zeta twice."""
     expected = 0.5 + math.log1p(0.5)

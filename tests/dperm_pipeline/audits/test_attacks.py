@@ -113,6 +113,7 @@ def test_budgets_do_not_share_their_luck():
     assert [first[name] for name in COUNT_COLUMNS] != [other[name] for name in COUNT_COLUMNS]
 
 
+@pytest.mark.slow
 def test_mutants_have_columns_of_their_own(tmp_path):
     what = {"family": "mutants", "group": "data", "draws": 200, "confidence": 0.95, "seed": 1}
     found = run(what, tmp_path / "first.parquet")

@@ -154,6 +154,7 @@ def test_a_fork_in_the_middle_of_a_turn_finds_no_lock_that_is_never_let_go(tmp_p
         thread.join()
 
 
+@pytest.mark.slow
 @EVERY
 def test_copies_and_processes_share_the_journal(name, tmp_path):
     state = tmp_path / "journal"

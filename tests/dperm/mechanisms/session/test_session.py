@@ -255,6 +255,7 @@ def fit(epsilon=.1): return OutputPerturbation(epsilon=epsilon, delta=1e-6, clas
 """
 
 
+@pytest.mark.slow
 def test_other_processes_share_the_ledger_or_are_refused(tmp_path):
     ledger = tmp_path / "budget.journal"
     children = FIT + "\nfit(); print('fitted')"
