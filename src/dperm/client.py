@@ -34,6 +34,7 @@ class Client:
     that was asked before with its first answer for free. A call that fails on the way is sent again with the same
     idempotency key, so it is answered once and charged once, whenever the network, the server or a proxy fails.
     Threads may share one object. It follows no redirect, so the key reaches the server that was named alone.
+    A pickled object holds the key in plain text.
 
     Parameters
     ----------
