@@ -1,6 +1,7 @@
 """Solvers that do not converge: rows, figures, verdicts and report say what is missing, and the other cells go on."""
 
 import functools
+import inspect
 import re
 import subprocess
 import sys
@@ -79,9 +80,10 @@ def planned():
 def impatient(monkeypatch):
     """Every solver gives up after its first step. (Limits inside compiled code stay: Numba would keep them on disk.)"""
     for module in (composite, cubic, gram, kernel, newton):
+        defaults = inspect.unwrap(module.minimise).__kwdefaults__
         for limit in ("max_iterations", "max_epochs", "max_rounds"):
-            if limit in module.minimise.__kwdefaults__:
-                monkeypatch.setitem(module.minimise.__kwdefaults__, limit, 1)
+            if limit in defaults:
+                monkeypatch.setitem(defaults, limit, 1)
     for module, limit in ((ball, "STEPS"), (napp_limit, "MOST")):
         monkeypatch.setattr(module, limit, 1)
 
