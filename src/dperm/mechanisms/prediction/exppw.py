@@ -105,39 +105,39 @@ def prepare(x: np.ndarray, y: np.ndarray, keys: np.ndarray | None, bound: float)
     y = np.ascontiguousarray(y, dtype=np.float64)
     keys = y if keys is None else np.ascontiguousarray(keys, dtype=np.float64)
     order = np.argsort(x)
-    ordered = x[order]
+    ordered, keys = x[order], keys[order]
     _sort_runs(ordered, keys, order)
-    return Walk(ordered, keys[order], walks(y[order][None], bound)[0])
+    return Walk(ordered, keys, walks(y[order][None], bound)[0])
 
 
 @compiled
 def _sort_runs(ordered, keys, order):
-    """Put the records of equal points in the order of their keys; Numba's own sort takes it seconds to compile."""
-    spare, start = np.empty(len(order), np.int64), 0
+    """Put keys and records of equal points in the order of the keys; Numba's own sort takes it seconds to compile."""
+    spare, spare_keys, start = np.empty(len(order), np.int64), np.empty(len(order)), 0
     for i in range(1, len(ordered) + 1):
         if i < len(ordered) and ordered[i] == ordered[start]:
             continue
         for first in range(start, i, _SHORT):
             for j in range(first + 1, min(first + _SHORT, i)):
-                moved, k = order[j], j
-                while k > first and keys[order[k - 1]] > keys[moved]:
-                    order[k] = order[k - 1]
+                moved, key, k = order[j], keys[j], j
+                while k > first and keys[k - 1] > key:
+                    order[k], keys[k] = order[k - 1], keys[k - 1]
                     k -= 1
-                order[k] = moved
+                order[k], keys[k] = moved, key
         width = _SHORT
         while width < i - start:
             for first in range(start, i - width, 2 * width):
                 for j in range(width):
-                    spare[j] = order[first + j]
+                    spare[j], spare_keys[j] = order[first + j], keys[first + j]
                 j, b, last = 0, first + width, min(first + 2 * width, i)
                 for k in range(first, last):
                     if j == width:
                         break
-                    if b < last and keys[order[b]] < keys[spare[j]]:
-                        order[k] = order[b]
+                    if b < last and keys[b] < spare_keys[j]:
+                        order[k], keys[k] = order[b], keys[b]
                         b += 1
                     else:
-                        order[k] = spare[j]
+                        order[k], keys[k] = spare[j], spare_keys[j]
                         j += 1
             width *= 2
         start = i
