@@ -230,12 +230,10 @@ def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
                     and row["beside"] == "False"
                 }
                 lines.append(f"{answer_in_words(answer, of_many=len(parts) > 1)}\n")
-            choice = f", {here[0]['choice']}" if here[0]["choice"] else ""
-            label = variant.split("-over-")[0] if here[0]["choice"] else variant
             for beside, told in (("False", ""), ("True", ", beside the claim")):
                 rows = [row for row in here if row["beside"] == beside]
                 if rows:
-                    lines.append(f"- *{label}*{choice}{told}: {verdicts(rows)}")
+                    lines.append(f"- *{here[0]['words']}*{told}: {verdicts(rows)}")
         lines[-1] += "\n"
     return "\n".join(lines)
 

@@ -23,7 +23,7 @@ RULES = {
     "ordered": "O", "paired": "P", "slope": "S", "threshold": "T", "vanishing": "V", "weakest": "W", "within": "I",
 }  # fmt: skip
 ANSWERS = ("claim", "place", "said", "answer", "measured", "stated", "at points", "figure")
-VERDICTS = ("claim", "place", "said", "rule", "variant", "data", "verdict", "measured", "figure")
+VERDICTS = ("claim", "place", "said", "rule", "form", "data", "verdict", "measured", "figure")
 # Table of results/paper/tables -> the columns that a page has room for.
 COLUMNS = {
     "privacy-ledger": (
@@ -103,16 +103,26 @@ def answered(paper: str, verdicts: pd.DataFrame) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def verdicts(paper: str, path: Path) -> str:
+def verdicts(paper: str, judged: pd.DataFrame) -> str:
     """Return a paper's verdicts as a pipe table, sorted by claim; what is said stands once."""
-    found = claims.read(path).query("paper == @paper").sort_values(["id", "statement"], kind="stable")
+    found = judged.query("paper == @paper").sort_values(["id", "statement"], kind="stable")
     lines, said = [VERDICTS, ["---"] * len(VERDICTS)], None
     for row in found.itertuples():
         now = (row.id, row.statement)
         new = (row.id, row.place, row.statement.replace("|", "\\|")) if now != said else ("", "", "")
         said = now
         rule = RULES[row.test] + (" (beside)" if row.beside else "")
-        lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", measured(row), f"`{row.figure}`"))
+        lines.append(
+            (
+                *new,
+                rule,
+                row.words.replace("|", "\\|"),
+                row.dataset,
+                f"**{row.verdict}**",
+                measured(row),
+                f"`{row.figure}`",
+            )
+        )
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -177,13 +187,9 @@ def _percent(row: dict, name: str) -> str:
     return f"{100 * row[name]:.1f}{error}"
 
 
-def filled(text: str) -> str:
-    """Return a page whose prose has the numbers of its own table: behind `<!-- measured claim variant data -->`."""
-    numbers, claim = {}, ""
-    for line in cells(between(text, "claims"))[1:]:
-        row = dict(zip(VERDICTS, line, strict=True))
-        claim = row["claim"] or claim
-        numbers[claim, row["variant"], row["data"]] = row["measured"]
+def filled(text: str, judged: pd.DataFrame) -> str:
+    """Return a page whose prose has the numbers of its verdicts: behind `<!-- measured claim variant data -->`."""
+    numbers = {(row.id, row.variant, row.dataset): measured(row) for row in judged.itertuples()}
 
     def number(marker: re.Match) -> str:
         claim, variant, data = [*marker[2].split(), ""][:3]
@@ -212,7 +218,8 @@ def main(results: Path) -> None:
     for name in ("frontier-linear", "frontier-multiclass"):
         means = pd.read_csv(results / f"tables/{name}.csv")
         put(DOCS / "frontier.md", name, errors(means, f"scale `{results.name}`"))
+    judged = claims.read(results / "claims.parquet")
     for page in sorted((DOCS / "papers").glob("*.md")):
-        put(page, "answers", answered(page.stem, claims.read(results / "claims.parquet")))
-        put(page, "claims", verdicts(page.stem, results / "claims.parquet"))
-        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+        put(page, "answers", answered(page.stem, judged))
+        put(page, "claims", verdicts(page.stem, judged))
+        page.write_text(filled(page.read_text(encoding="utf-8"), judged), encoding="utf-8")

@@ -53,6 +53,7 @@ def test_every_verdict_stands_on_the_page_with_its_numbers(run, judged):
         words = " ".join(row["cells"]["more"]["text"].split())
         assert " ".join((line.reason or "").split()) in words
         assert line.verdict in row["cells"]["verdict"]["text"]
+        assert row["cells"]["form"]["text"].startswith(line.words)
         ends = (row["cells"]["measured"][f"data-{end}"] for end in ("low", "high"))
         same([float(end or "nan") for end in ends], [line.low, line.high])
 

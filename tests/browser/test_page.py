@@ -80,7 +80,7 @@ def test_hostile_words_of_data_are_only_words(desk, run):
     [
         ("claims-table", "verdict"),
         ("answers-table", "paper"),
-        ("claims-table", "variant"),
+        ("claims-table", "form"),
         ("guarantees", "verdict"),
         ("guarantees", "neighbours"),
     ],

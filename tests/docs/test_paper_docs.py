@@ -9,7 +9,7 @@ import real_claims
 import together
 
 from dperm_pipeline import claims
-from dperm_pipeline.claims import answers, select
+from dperm_pipeline.claims import answers, forms, select
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted(path.stem for path in (ROOT / "docs/papers").glob("*.md"))
@@ -19,6 +19,8 @@ PAPERS = sorted(path.stem for path in (ROOT / "docs/papers").glob("*.md"))
 def test_every_claim_variant_and_data_set_has_a_verdict(paper):
     page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
     catalogue = real_claims.of(paper)
+    # Names of variants are for code, and stand in comments alone.
+    assert forms.BETWEEN not in re.sub(r"<!--.*?-->", "", page)
     table = re.search(r"<!-- claims -->\n(.*?)<!-- /claims -->", page, flags=re.DOTALL)[1]
     found, name = [], ""
     for line in table.splitlines()[2:]:
@@ -27,13 +29,25 @@ def test_every_claim_variant_and_data_set_has_a_verdict(paper):
         assert cells[6].strip("*") in claims.VERDICTS
         found.append((name, cells[4], cells[5]))
     expected = [
-        (claim["id"], variant, dataset)
+        (claim["id"], forms.told(variant, claim["variants"][variant]).replace("|", "\\|"), dataset)
         for claim in catalogue
         for variant in claim["variants"]
         if "no_such_form" not in claim["variants"][variant]
         for dataset in ([""] if select.pooled(select.settings(claim, variant)) else claim.get("datasets", [""]))
     ]
     assert sorted(found) == sorted(expected)
+
+
+def test_the_ledger_has_the_words_of_the_catalogue():
+    ledger = pd.read_csv(ROOT / "docs/assets/claims.csv", keep_default_na=False)
+    told = {
+        (claim["id"], variant): forms.told(variant, settings)
+        for claim in real_claims.of(*PAPERS)
+        for variant, settings in claim["variants"].items()
+    }
+    assert ledger["words"].tolist() == [told[row.id, row.variant] for row in ledger.itertuples()]
+    read = ledger.drop(columns="variant").astype(str)
+    assert [name for name in read if read[name].str.contains(forms.BETWEEN).any()] == []
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -55,11 +69,16 @@ def test_every_claim_has_one_answer_above_its_tests(paper):
 @together.over("paper", PAPERS)
 def test_prose_has_the_numbers_of_the_table(paper):
     page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
-    measured, name = {}, ""
+    found, measured, name = {}, {}, ""
     for line in re.search(r"<!-- claims -->\n(.*?)<!-- /claims -->", page, flags=re.DOTALL)[1].splitlines()[2:]:
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         name = cells[0] or name
-        measured[" ".join(filter(None, (name, cells[4], cells[5])))] = cells[7]
+        found[name, cells[4].replace("\\|", "|"), cells[5]] = cells[7]
+    for claim in real_claims.of(paper):
+        for variant, settings in claim["variants"].items():
+            for dataset in ("", *claim.get("datasets", ())):
+                key = (claim["id"], forms.told(variant, settings), dataset)
+                measured[" ".join(filter(None, (claim["id"], variant, dataset)))] = found.get(key)
     said = re.findall(r"<!-- measured ([^>]*) -->(.*?)<!-- /measured -->", page)
     assert page.count("<!-- measured") == len(said)
     assert [(what, number) for what, number in said if measured[what] != number] == []

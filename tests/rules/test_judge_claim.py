@@ -84,9 +84,9 @@ def test_the_words_say_statement_place_verdicts_and_rule(all_verdicts, run_scrip
     for words in (f"# {BY_ROWS}", rows[0]["statement"], rows[0]["place"], rows[0]["note"], "Wilcoxon"):
         assert words in text
     for row in rows:
-        variant = f"{row['variant']} (beside)" if row["beside"] else row["variant"]
-        assert text.count(f"\n| {variant} | {row['dataset']} | ") == 1
-        assert f"- {row['variant']} {row['dataset']}: {row['reason']}\n" in text
+        words = f"{row['words']} (beside)" if row["beside"] else row["words"]
+        assert text.count(f"\n| {words} | {row['dataset']} | ") == 1
+        assert f"- {row['words']}, {row['dataset']}: {row['reason']}\n" in text
 
 
 def test_a_claim_that_there_is_not(run_script):

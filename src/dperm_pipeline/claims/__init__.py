@@ -35,6 +35,7 @@ from dperm_pipeline.claims import (
     crossing,
     equal,
     exact,
+    forms,
     ledger,
     monotone,
     ordered,
@@ -78,7 +79,7 @@ SCHEMA = pa.schema(
         *((name, pa.float64()) for name in ("measured", "low", "high", "expected", "certified")),
         *((name, pa.int64()) for name in ("n", "held", "points")),
         *((name, pa.string()) for name in ("figure", "reason", "test", "note", "experiment", "depends_on", "choice")),
-        ("remark", pa.string()),
+        *((name, pa.string()) for name in ("remark", "words")),
         *((name, pa.bool_()) for name in ("beside", "headline")),
     ]
 )
@@ -255,6 +256,7 @@ def _record(question: _Question, rows: Rows, sources: _Sources, others: Sequence
         "depends_on": claim.get("depends_on", ""),
         "choice": question.rule.get("choice", ""),
         "remark": " ".join(claim.get("remark", "").split()),
+        "words": forms.told(question.variant, question.rule),
         "beside": not {question.variant, question.dataset}.isdisjoint(claim.get("beside", ())),
         "headline": claim.get("headline", False),
         "variant": question.variant,
@@ -275,8 +277,9 @@ def _note(claim: Mapping[str, Any]) -> str:
     reasons: dict[str, list[str]] = {}
     for variant, settings in claim["variants"].items():
         if "no_such_form" in settings:
-            reasons.setdefault(settings["no_such_form"].strip().rstrip("."), []).append(variant)
-    lacking = (f"There is no form {', '.join(variants)}: {reason}." for reason, variants in reasons.items())
+            name = f"“{forms.told(variant, settings)}”"
+            reasons.setdefault(settings["no_such_form"].strip().rstrip("."), []).append(name)
+    lacking = (f"There is no form {', '.join(names)}: {reason}." for reason, names in reasons.items())
     return " ".join([claim.get("note", ""), *lacking])
 
 

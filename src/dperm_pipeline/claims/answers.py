@@ -32,7 +32,7 @@ from typing import Any
 
 import pandas as pd
 
-from dperm_pipeline.claims import ledger
+from dperm_pipeline.claims import forms, ledger
 
 # From the strongest to the weakest; of `depends on`, the answer adds what on.
 ANSWERS = ("holds as printed", "holds when mended", "depends on", "undecided", "fails", "not run")
@@ -120,7 +120,7 @@ def number(name: str) -> str:
 
 def answers(verdicts: pd.DataFrame) -> list[Answer]:
     """Return one answer for each claim, in the order of the verdicts."""
-    tests = [test | {"form": test["variant"].split("-over-")[0]} for test in verdicts.to_dict("records")]
+    tests = [test | {"form": forms.form(test["variant"])} for test in verdicts.to_dict("records")]
     by_claim = _grouped((number(test["id"]), test) for test in tests if not test["beside"])
     return [_answer(claim, part) for claim, part in by_claim if any(test["test"] != "weakest" for test in part)]
 
@@ -268,7 +268,7 @@ def _fails_at_some(tests: _Tests) -> str:
 def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Leave out what makes no difference, of several things that are left open (the catalogue's `again`).
 
-    Values are such as `zeta range, delta 0.0001`, the first, and `delta 0.001`, which changes the one thing alone.
+    Values are such as `zeta of 1, delta 0.0001`, the first, and `delta 0.001`, which changes the one thing alone.
     """
     names = choice.split(" or ")
     base = next(iter(outcomes), "")

@@ -10,7 +10,7 @@ from typing import Any
 
 from dperm.errors import ConfigError
 from dperm_pipeline import config_files
-from dperm_pipeline.claims import select
+from dperm_pipeline.claims import forms, select
 
 # What a test needs of the claim or of each of its variants, besides what the schema asks for.
 NEEDED = {
@@ -24,6 +24,8 @@ NEEDED = {
     "weakest": ("members",),
     "within": ("comparisons", "points"),
 }
+# Column -> its values that need other words than their own, where the paper leaves the column open.
+VALUES = {"zeta": {"range": "of the whole range", "typical": "of 99 % of records", "unit": "of 1"}}
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,14 @@ def load(
 ) -> list[dict[str, Any]]:
     """Read the catalogue of claims, hold it against its JSON Schema, and add the variants that `again` stands for.
 
-    Without `datasets` their names are not checked. ConfigError lists all mistakes at once, with their keys: a key
-    missing or unknown, a value outside its range, an id twice, a metric that is reported but not tested, a data set
-    that does not exist.
+    Notes and remarks, which name variants of their claim, have them in words. Without `datasets` their names are not
+    checked. ConfigError lists all mistakes at once, with their keys: a key missing or unknown, a value outside its
+    range, an id twice, a metric that is reported but not tested, a data set that does not exist, two variants of a
+    claim with the same words.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     catalogue = [_written_out(claim) for path in paths for claim in config_files.read(path, schema)]
+    catalogue = _in_readable_words(catalogue)
     mistakes = list(_contradictions(catalogue, datasets))
     if mistakes:
         where = ", ".join(map(str, paths))
@@ -67,7 +71,7 @@ def _written_out(claim: Mapping[str, Any]) -> dict[str, Any]:
         left_open |= columns
         variants[name] = {**own, "choice": _in_words(columns)} if columns else own
         for word, where in others.items():
-            sibling = f"{name}{word}" if "-over-" in name else f"{name}-over-{word}"
+            sibling = f"{name}{word}" if forms.BETWEEN in name else f"{name}{forms.BETWEEN}{word}"
             if sibling in claim["variants"]:
                 raise ConfigError(f"{claim['id']}: {sibling!r} stands among the variants and in `again`; rename one")
             variants[sibling] = {**own, "where": {**own["where"], **where}, "choice": _in_words(_chosen(where))}
@@ -80,7 +84,21 @@ def _chosen(where: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(where: Mapping[str, Any]) -> str:
-    return ", ".join(f"{column} {' and '.join(map(str, select.listed(value)))}" for column, value in where.items())
+    return ", ".join(
+        f"{column} {' and '.join(VALUES.get(column, {}).get(one, str(one)) for one in select.listed(value))}"
+        for column, value in where.items()
+    )
+
+
+def _in_readable_words(catalogue: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the claims with the variants that their notes and remarks name in words; entries of one id share them."""
+    variants: dict[str, dict[str, Any]] = {}
+    for claim in catalogue:
+        variants.setdefault(claim["id"], {}).update(claim["variants"])
+    return [
+        claim | {key: forms.named(claim[key], variants[claim["id"]]) for key in ("note", "remark") if key in claim}
+        for claim in catalogue
+    ]
 
 
 def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
@@ -119,6 +137,7 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
     names = [(claim["id"], variant) for claim in catalogue for variant in claim["variants"]]
     for name, variant in sorted({name for name in names if names.count(name) > 1}):
         yield f"id: {name!r} stands twice with the variant {variant!r}; give each its own"
+    yield from _unclear(catalogue)
     ids = {claim["id"] for claim in catalogue}
     for claim in catalogue:
         for name in sorted(_members(claim)):
@@ -147,6 +166,21 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
             if datasets is not None and name not in datasets:
                 hint = config_files.nearest(name, datasets)
                 yield f"{claim['id']}.datasets: {name!r} is neither in config/datasets.yaml nor a design{hint}"
+
+
+def _unclear(catalogue: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what readers could not tell apart, or could not read."""
+    first: dict[tuple[str, str], str] = {}
+    for claim in catalogue:
+        for variant, settings in claim["variants"].items():
+            words = forms.told(variant, settings)
+            other = first.setdefault((claim["id"], words), variant)
+            if other != variant:
+                yield f"{claim['id']}: {other!r} and {variant!r} have the same words, {words!r}; give each its own"
+        for key in ("note", "remark"):
+            if forms.BETWEEN in claim.get(key, ""):
+                name = claim[key].partition(forms.BETWEEN)[2].split()[0].strip(".,:;()`")
+                yield f"{claim['id']}.{key}: it names a variant {name!r}, which the claim does not have"
 
 
 def _lacking(claim: Mapping[str, Any], variant: str) -> Iterator[str]:

@@ -10,13 +10,14 @@ evidence on it and count for nothing.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dperm_pipeline.claims import forms
 from dperm_pipeline.claims.verdict import Verdict
 
 COLUMNS = ()
 
 
 def decide(rule: Mapping[str, Any], rows: None = None, *, verdicts: Sequence[Mapping[str, Any]]) -> Verdict:
-    """Decide by the verdicts of other claims (`id`, `variant`, `verdict` and maybe `beside`); `n` is how many count.
+    """Decide by verdicts on other claims (`id`, `variant`, `words`, `verdict`, maybe `beside`); `n` is how many count.
 
     Key: `members`, ids of claims. Of each count the verdicts of the variant's name, and of that name followed by
     `-over-`, on all of their data sets.
@@ -25,13 +26,11 @@ def decide(rule: Mapping[str, Any], rows: None = None, *, verdicts: Sequence[Map
     found = [
         record
         for record in verdicts
-        if record["id"] in members
-        and record["variant"].split("-over-")[0] == variant
-        and not record.get("beside", False)
+        if record["id"] in members and forms.form(record["variant"]) == variant and not record.get("beside", False)
     ]
     ran = {record["id"] for record in found if record["verdict"] != "not run"}
     found = [record for record in found if record["verdict"] != "not run" or record["id"] not in ran]
-    reasons = [f"{record['id']}{record['variant'].removeprefix(variant)} {record['verdict']}" for record in found]
+    reasons = [f"{_called(record, variant)} {record['verdict']}" for record in found]
     absent = [name for name in members if name not in {record["id"] for record in found}]
     reasons += [f"{name} has no variant {variant}" for name in absent]
     given = {record["verdict"] for record in found}
@@ -44,3 +43,8 @@ def decide(rule: Mapping[str, Any], rows: None = None, *, verdicts: Sequence[Map
     else:
         outcome = "inconclusive"
     return Verdict(outcome, f"its members: {', '.join(reasons)}", n=len(found))
+
+
+def _called(record: Mapping[str, Any], variant: str) -> str:
+    """A member by its id; one that is not of the summary's own name says which of its tests it is."""
+    return record["id"] if record["variant"] == variant else f"{record['id']} ({record['words']})"

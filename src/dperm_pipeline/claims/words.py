@@ -74,15 +74,15 @@ def _lines(verdicts: pd.DataFrame) -> Iterator[str]:
         first = part.iloc[0]
         yield from (f"# {name}", "", statement, "")
         yield f"{first['paper']}, {first['place']}{' (a headline claim)' if first['headline'] else ''}."
-        yield from ("", "| variant | data set | verdict | measured | the paper says | n |", "|---|---|---|---|---|---|")
+        yield from ("", "| form | data set | verdict | measured | the paper says | n |", "|---|---|---|---|---|---|")
         for row in part.itertuples():
-            name = f"{row.variant} (beside)" if row.beside else row.variant
+            name = f"{row.words} (beside)" if row.beside else row.words
             cells = [name, row.dataset, f"{GLYPHS[row.verdict]} {row.verdict}"]
             cells += [interval(row.measured, row.low, row.high), number(row.expected), "" if pd.isna(row.n) else row.n]
             yield f"| {' | '.join(map(_cell, cells))} |"
         yield ""
         for row in part.itertuples():
-            yield f"- {' '.join(filter(None, (row.variant, row.dataset)))}: {row.reason}"
+            yield f"- {', '.join(filter(None, (row.words, row.dataset)))}: {row.reason}"
         how = f"Decided from the rows of {first['experiment']}. {RULES[first['test']]} {first['note']}"
         yield from ("", how.rstrip(), "")
 

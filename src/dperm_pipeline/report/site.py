@@ -93,7 +93,7 @@ def entries(
         [
             "test",
             row["row"],
-            f"{row['id']} {row['variant']} {row['dataset']}".strip(),
+            ", ".join(filter(None, (f"{row['id']} {row['words']}", row["dataset"]))),
             f"{row['verdict']}. {plain(row['reason'])}",
         ]
         for row in claims["rows"]

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from dperm_pipeline import claims, tables
 from dperm_pipeline import figures as drawn
-from dperm_pipeline.claims import answers, words
+from dperm_pipeline.claims import answers, forms, words
 from dperm_pipeline.report import errata as slips
 from dperm_pipeline.report import sections
 
@@ -23,7 +23,7 @@ _FILTERS = {
     "paper": {"label": "paper"},
     "verdict": {"label": "verdict"},
     "headline": _HEADLINE,
-    "variant": {"label": "variant"},
+    "form": {"label": "form", "words": {name: told for name, (told, _) in forms.FORMS.items()}},
     "test": {"label": "test"},
 }
 _CLAIM = re.compile(r"\b[KJDN]-c[0-9]{2}[a-z]?\b")
@@ -35,9 +35,9 @@ def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ())
 
     `answers` (a dict for each claim), `counts` (answer -> how many), `rows` (a dict for each verdict; both by paper
     and then in the file's order: `row` its id on the page, texts as they are shown, numbers in words and in full),
-    `by_figure` (figure -> its claims), `rules` (test -> how it decides, of those in use), `answer_options` and
-    `options` (of the two tables, as JSON). CorruptFile if the file is not what `dperm_pipeline.claims.judge`
-    writes.
+    `by_figure` (figure -> its claims), `rules` (test -> how it decides, of those in use), `forms` (of those in use,
+    in words -> what they mean), `answer_options` and `options` (of the two tables, as JSON). CorruptFile if the file
+    is not what `dperm_pipeline.claims.judge` writes.
     """
     judged = claims.read(claims_path)
     place = {paper: k for k, paper in enumerate(sections.in_order(judged["paper"]))}
@@ -49,12 +49,14 @@ def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ())
     lines = list(judged.itertuples())
     first = {line.id: row_id(line.id, line.variant, line.dataset) for line in reversed(lines)}
     tests = _grouped(lines, lambda line: answers.number(line.id))
+    used = {forms.form(line.variant) for line in lines}
     return {
         "answers": [_answer(answer, tests[answer.claim]) for answer in answered],
         "counts": sections.counted(pd.Series([answer.kind for answer in answered]), answers.ANSWERS),
         "rows": [_row(line, command(line.id, scale, chosen), errata, first) for line in lines],
         "by_figure": {figure: _claims(part) for figure, part in _grouped(lines, _figure).items()},
         "rules": {test: words.RULES[test] for test in sorted(judged["test"].unique())},
+        "forms": dict(told for name, told in forms.FORMS.items() if name in used),
         "answer_options": json.dumps({"filters": _ANSWER_FILTERS}),
         "options": json.dumps({"filters": _FILTERS}),
     }
@@ -88,7 +90,7 @@ def _answer(answer: answers.Answer, tests: Sequence[Any]) -> dict[str, Any]:
         "measured": _exact(answer.low),
         "expected": _exact(answer.expected),
         "expected_shown": words.number(answer.expected, 4),
-        "form": answer.form,
+        "form": forms.FORMS[answer.form][0],
         "quantity": answer.quantity,
         "points": f"{answer.held:,} of {answer.points:,}" if answer.points else "",
         "headline": "yes" if answer.headline else "no",
@@ -105,8 +107,8 @@ def _answer(answer: answers.Answer, tests: Sequence[Any]) -> dict[str, Any]:
 
 
 def test_name(line: Any) -> str:
-    """Return a test as people tell it from others of its claim, such as `K-c26a printed on adult`."""
-    return f"{line.id} {line.variant}" + (f" on {line.dataset}" if line.dataset else "")
+    """Return a test as people tell it from others of its claim, such as `K-c26a as printed, over n, on adult`."""
+    return f"{line.id} {line.words}" + (f", on {line.dataset}" if line.dataset else "")
 
 
 def _figure(line: Any) -> str:
@@ -128,12 +130,16 @@ def _row(line: Any, again: str, errata: Container[str], first: Mapping[str, str]
     figure = _figure(line)
     known = drawn.FIGURES.get(figure) or drawn.TABLES.get(figure)
     return {
-        **{key: getattr(line, key) or "" for key in ("id", "paper", "variant", "dataset", "statement", "verdict")},
+        **{
+            key: getattr(line, key) or ""
+            for key in ("id", "paper", "variant", "words", "dataset", "statement", "verdict")
+        },
         **{key: getattr(line, key) for key in ("test", "experiment")},
         "figure": figure,
         **linked,
         **_numbers(line),
         "row": row_id(line.id, line.variant, line.dataset),
+        "form": forms.form(line.variant),
         "headline": "yes" if line.headline else "no",
         "beside": line.beside,
         "figure_title": known.title if known else figure,

@@ -192,10 +192,11 @@ def _repeated(tmp_path, *clashing):
     variants = {
         "printed": {"where": {"row": 1, "zeta": "range"}, "at_least": 0.5, "again": {"unit": {"zeta": "unit"}}},
         "printed-over-null": {
+            "words": "without theta",
             "where": {"row": 2, "delta": 0.0, "zeta": "range"},
             "again": {"tabled": {"delta": 0.001, "dataset": ["x"]}},
         },
-        **{name: {"where": {"row": 3}} for name in clashing},
+        **{name: {"words": "of row 3", "where": {"row": 3}} for name in clashing},
     }
     claim = {"id": "N-c99", "paper": "li2021", "place": "x", "statement": "x", "experiment": "x", "figure": "x"}
     claim |= {"test": "threshold", "metric": "share", "at_least": 0.9, "datasets": ["x"], "variants": variants}
@@ -207,10 +208,15 @@ def _repeated(tmp_path, *clashing):
 def test_a_variant_is_repeated_on_other_rows_by_a_name_of_its_own(tmp_path):
     (claim,) = catalogue_of.load(_repeated(tmp_path), SCHEMA)
     assert claim["variants"] == {
-        "printed": {"where": {"row": 1, "zeta": "range"}, "at_least": 0.5, "choice": "zeta range"},
-        "printed-over-unit": {"where": {"row": 1, "zeta": "unit"}, "at_least": 0.5, "choice": "zeta unit"},
-        "printed-over-null": {"where": {"row": 2, "delta": 0.0, "zeta": "range"}, "choice": "delta 0.0"},
+        "printed": {"where": {"row": 1, "zeta": "range"}, "at_least": 0.5, "choice": "zeta of the whole range"},
+        "printed-over-unit": {"where": {"row": 1, "zeta": "unit"}, "at_least": 0.5, "choice": "zeta of 1"},
+        "printed-over-null": {
+            "words": "without theta",
+            "where": {"row": 2, "delta": 0.0, "zeta": "range"},
+            "choice": "delta 0.0",
+        },
         "printed-over-nulltabled": {
+            "words": "without theta",
             "where": {"row": 2, "delta": 0.001, "zeta": "range", "dataset": ["x"]},
             "choice": "delta 0.001",
         },

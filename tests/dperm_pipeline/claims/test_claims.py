@@ -236,7 +236,7 @@ def test_claims_parquet_has_the_columns_of_the_design(tmp_path, catalogue):
     judged(rows_with(lambda *_: 5.0), tmp_path, catalogue)
     table = pq.read_table(tmp_path / "claims.parquet")
     columns = "id paper variant dataset place statement verdict measured low high expected certified n held points "
-    columns += "figure reason test note experiment depends_on choice remark beside headline"
+    columns += "figure reason test note experiment depends_on choice remark words beside headline"
     assert " ".join(table.column_names) == columns
     assert tables.metadata(tmp_path / "claims.parquet").items() >= {"scale": "quick"}.items()
     assert len(table) == 15 and set(table["variant"].to_pylist()) == {"tight", "tight-over-kst", "printed"}

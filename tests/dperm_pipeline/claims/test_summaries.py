@@ -33,11 +33,12 @@ def test_a_summary_is_as_strong_as_its_weakest_member(verdicts, expected):
 @pytest.mark.parametrize(("half", "expected"), [("reproduced", "reproduced"), ("not reproduced", "not reproduced")])
 def test_the_halves_of_a_member_count(half, expected):
     records = [{"id": "N-c44", "variant": "printed", "verdict": "reproduced"}]
-    records += [{"id": "N-c44", "variant": "printed-over-contrast", "verdict": half}]
+    words = "as printed, the contrast"
+    records += [{"id": "N-c44", "variant": "printed-over-contrast", "words": words, "verdict": half}]
     records += [{"id": "N-c44", "variant": "corrected-over-contrast", "verdict": "not reproduced"}]
     records += [{"id": "N-c44", "variant": "printed-over-control", "verdict": "not reproduced", "beside": True}]
     found = weakest.decide({"members": ["N-c44"], "variant": "printed"}, verdicts=records)
-    assert found.verdict == expected and found.n == 2 and f"N-c44-over-contrast {half}" in found.reason
+    assert found.verdict == expected and found.n == 2 and f"N-c44 ({words}) {half}" in found.reason
 
 
 def test_a_member_s_test_that_was_not_run_counts_for_neither_side_where_another_was():

@@ -11,7 +11,7 @@ import yaml
 
 from dperm.errors import CorruptFile
 from dperm_pipeline import claims, tables
-from dperm_pipeline.claims import words
+from dperm_pipeline.claims import forms, words
 from dperm_pipeline.report import assets, verdicts
 
 ROOT = Path(__file__).parents[3]
@@ -26,6 +26,7 @@ def record(**own):
         "figure": "kifer2012-output", "reason": "as <b> says",
         "test": "weakest", "note": "As the weakest of K-c17 and K-c99: `<b>`.", "experiment": "kifer2012-output",
         "headline": True, "held": 2, "points": 3, "depends_on": "", "choice": "", "remark": "",
+        "words": "as printed",
         "beside": False, **own,
     }  # fmt: skip
 
@@ -93,16 +94,33 @@ def test_the_expected_value_stands_in_the_details_with_its_place(written):
 
 def test_each_claim_has_one_answer_above_its_tests(written):
     records = [
-        record(test="exact"), record(test="exact", variant="tight"),
+        record(test="exact"), record(test="exact", variant="tight-over-n", words="tight, over n"),
         record(id="K-c17", test="exact", verdict="not run"),
     ]  # fmt: skip
     context = verdicts.context(written(*records), scale="quick")
     first, second = context["answers"]
     assert (first["claim"], first["words"], first["points"]) == ("K-c16", "holds as printed", "2 of 3")
-    assert [test["name"] for test in first["tests"]] == ["K-c16 printed on adult", "K-c16 tight on adult"]
+    assert [test["name"] for test in first["tests"]] == [
+        "K-c16 as printed, on adult",
+        "K-c16 tight, over n, on adult",
+    ]
     assert {test["row"] for test in first["tests"]} <= {row["row"] for row in context["rows"]}
     assert (second["words"], len(second["tests"])) == ("not run", 1)
     assert {name: count for name, count in context["counts"].items() if count} == {"holds as printed": 1, "not run": 1}
+
+
+def test_a_test_is_shown_in_words(written):
+    """Its name is the id of its row, and nothing that people read."""
+    from dperm_pipeline import report
+
+    shown = verdicts.context(written(record(variant="tight-over-n", words="tight, over n")), scale="quick")
+    (row,) = shown["rows"]
+    text = report.render("tests.html", claims=shown, tests=[row], here={})
+    read = unescape(re.sub(r"<[^>]+>", "", text))
+    assert "tight, over n" in read and "-over-" not in read
+    assert row["row"] == "claim-K-c16-tight-over-n-adult" and f'id="{row["row"]}"' in text
+    assert shown["forms"] == {"tight": forms.FORMS["tight"][1]}
+    assert json.loads(shown["options"])["filters"]["form"]["words"]["printed"] == "as printed"
 
 
 def test_claims_of_a_figure_are_counted_by_verdict(context):
