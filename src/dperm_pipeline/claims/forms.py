@@ -13,7 +13,7 @@ BETWEEN = "-over-"
 FORMS = {
     "printed": ("as printed", "what the paper prints, by its words"),
     "mended": ("mended", "a formula or a step with its slip mended"),
-    "corrected": ("corrected", "with corrected mechanisms, whose guarantee is proved"),
+    "corrected": ("corrected", "by mechanisms and formulas corrected so that the guarantee is proved"),
     "halved": ("at half the step", "gradient descent at half of the printed step, with the printed noise"),
     "tight": ("tight", "with our own calibration: the tight constants that are proved"),
 }
