@@ -55,7 +55,7 @@ def chosen(desk, run):
     # Menus from the first to the last: each offers what those before it leave.
     pick(page, "dataset", dataset)
     pick(page, "neighbours", "add")
-    pick(page, "source", f".*{SOURCE}")
+    pick(page, "source", r"a linear model \(Kifer 2012\)")
     pick(page, "metric", "loss per test row")
     return page, rows[(rows["dataset"] == dataset) & (rows["neighbours"] == "add_remove")]
 
@@ -103,6 +103,13 @@ def test_only_real_guarantees_until_the_others_are_asked_for(chosen, run):
     assert false <= {(line["mechanism"], line["calibration"]) for line in after}
     added = [line for line in after if line["real"] == "false"]
     assert len(added) == len(after) - len(before) and all(line["guarantee"][0] in "✗?" for line in added)
+
+
+def test_menus_and_caption_have_no_name_of_an_experiment(chosen):
+    page, _ = chosen
+    menus = page.locator("main select option").all_inner_texts()
+    assert "a linear model (Kifer 2012)" in menus
+    assert not [words for words in [*menus, page.locator("#explorer-caption").inner_text()] if SOURCE in words]
 
 
 def test_another_budget_gives_other_numbers(chosen):

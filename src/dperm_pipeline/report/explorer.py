@@ -138,8 +138,9 @@ def view(found: dict[str, Any], choice: dict[str, Any], *, every: bool = False) 
         for level in _matching(found["levels"], choice)
     ]
     words = {
-        "source": source["key"], "dataset": dataset, "metric": metric, "label": shown.label, "log": shown.log,
-        "lower": shown.lower, "neighbours": found["neighbours"][choice["neighbours"]],
+        "source": source["key"], "called": source["called"], "dataset": dataset, "metric": metric,
+        "label": shown.label, "log": shown.log, "lower": shown.lower,
+        "neighbours": found["neighbours"][choice["neighbours"]],
         **{name: found[f"{name}s"][choice[name]] for name in ("first", "second", "epsilon", "delta")},
     }  # fmt: skip
     return {"words": words, "lines": lines, "levels": levels}
@@ -188,14 +189,14 @@ def _coded(codes: dict[str, _Codes], source: Comparison, place: int, point: dict
 
 def _described(key: str, source: Comparison, rows: pd.DataFrame) -> dict[str, Any]:
     """Return the words of a source, with its choices as they are among the rows."""
-    choices = []
+    choices, paper = [], key.split("-")[0]
     for choice in source.choices:
         values = _values(choice, rows[rows["mechanism"] != "nonprivate"])
         words = {str(value): choice.words.get(str(value), _in_words(value)) for value in values}
         choices.append({"label": choice.label, "words": words, "marked": bool(choice.marked)})
     return {
-        "key": key, "title": source.title, "paper": key.split("-")[0], "unit": source.unit, "fixed": source.fixed,
-        "public": source.public, "choices": choices, "warnings": dict(source.warnings),
+        "key": key, "title": source.title, "paper": paper, "called": places.called(paper), "unit": source.unit,
+        "fixed": source.fixed, "public": source.public, "choices": choices, "warnings": dict(source.warnings),
         "metrics": {
             dataset: {name: vars(source.metric(name, dataset)) for name in source.metrics}
             for dataset in sorted(map(str, rows["dataset"].unique()))

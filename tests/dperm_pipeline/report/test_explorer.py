@@ -66,6 +66,11 @@ def by_label(view):
     return {line["label"].replace("\N{NO-BREAK SPACE}", " "): line for line in view["lines"]}
 
 
+def test_a_task_and_its_paper_tell_an_experiment_from_the_others():
+    named = [(source.title, places.called(key.split("-")[0])) for key, source in places.comparisons().items()]
+    assert len(named) == len(set(named)) >= 10
+
+
 @pytest.fixture(scope="module")
 def kifer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explorer")

@@ -38,7 +38,7 @@ const setting = (place, value) => {
 const inWords = {
   dataset: (k) => data.datasets[k],
   neighbours: (k) => data.neighbours[k].words,
-  source: (k) => `${data.sources[k].title} (${data.sources[k].key})`,
+  source: (k) => `${data.sources[k].title} (${data.sources[k].called})`,
   metric: (k) => source().metrics[data.datasets[chosen.dataset]][data.metrics[k]].label,
   first: (k) => setting(0, data.firsts[k]),
   second: (k) => setting(1, data.seconds[k]),
@@ -168,7 +168,7 @@ function say(found, references, best) {
   const code = best?.arm.code.replaceAll("{epsilon}", data.epsilons[chosen.epsilon]).replaceAll("{delta}", best.arm.armDelta).replaceAll("{neighbours}", data.neighbours[chosen.neighbours].key);
   if (code) facts.unshift(["the best, to copy", code]);
   at("facts").replaceChildren(...facts.flatMap(([name, text]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: text })]));
-  at("caption").textContent = `${data.datasets[chosen.dataset]}: ${metric().label}, ${words}, neighbours: ${inWords.neighbours(chosen.neighbours)} (${source().key})`;
+  at("caption").textContent = `${data.datasets[chosen.dataset]}: ${metric().label}, ${words}, neighbours: ${inWords.neighbours(chosen.neighbours)} (${source().called})`;
 }
 
 function tabulate(found, references, best) {
