@@ -81,9 +81,16 @@ class Web:
         lines = [(name.encode(), value.encode()) for name, value in given.items()]
         return await self._sent(method or ("GET" if body is None else "POST"), place, query.encode(), lines, [content])
 
-    def raw(self, method, path, query=b"", headers=(), parts=(b"",)):
-        """The same of a request that need not make sense (parts: of the body, as they arrive)."""
-        return asyncio.run(self._sent(method, path, query, headers, parts))
+    def raw(self, requests):
+        """The same of requests that need not make sense, one after the other: `_sent`'s arguments each.
+
+        All in one event loop: to make one takes as long as the answer.
+        """
+
+        async def in_turn():
+            return [await self._sent(*one) for one in requests]
+
+        return asyncio.run(in_turn())
 
     async def _sent(self, method, path, query, headers, parts):
         scope = {

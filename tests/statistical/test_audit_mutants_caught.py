@@ -4,9 +4,10 @@ Level: a mutant's p-value is below 1e-3, a twin's is not. A correct twin alarms 
 seed: 34 twins and 11 tests of their noise make 4 false alarms at most in 100 changes of the seed, and far fewer still,
 as few twins spend all that they claim. Seeds were fixed before the first run.
 
-One mutant is weak: constants for add/remove under replace-one spend at most log(3/2) more than epsilon = 1, on a thin
-event; 40,000 draws give p < 1e-3 in 12 of 20 runs and p < 0.05 in all 20. Gaussian noise at delta = 1e-6 is caught by
-the test of its noise: 40,000 draws seldom reach the event that matters there (100,000 a side just do).
+One mutant, printed-as-replace, is weak: constants for add/remove under replace-one spend at most log(3/2) more than
+epsilon = 1, on a thin event; 40,000 draws give p < 1e-3 in 12 of 20 runs and p < 0.05 in all 20. Gaussian noise at
+delta = 1e-6 is caught by the test of its noise: 40,000 draws seldom reach the event that matters there (100,000 a side
+just do).
 """
 
 import pytest
@@ -18,17 +19,12 @@ pytestmark = pytest.mark.slow
 DRAWS = 40_000
 LEVEL = 1e-3
 BY_ITS_NOISE = ("half-gaussian-noise",)
-WEAK = "printed-as-replace"
-
-
-def rows(seed):
-    jobs = [{"group": group, "draws": DRAWS, "confidence": 0.95, "seed": seed} for group in mutants.GROUPS]
-    return {row["name"]: row for job in jobs for row in mutants.run(job)}
 
 
 @pytest.fixture(scope="module")
 def found():
-    return rows(1)
+    jobs = [{"group": group, "draws": DRAWS, "confidence": 0.95, "seed": 1} for group in mutants.GROUPS]
+    return {row["name"]: row for job in jobs for row in mutants.run(job)}
 
 
 def caught(row):
@@ -63,9 +59,3 @@ def test_bounds_show_the_size_of_the_mistake(found):
     }
     for name, most in spent.items():
         assert 0.7 * most < found[name]["mutant_bound"] <= most, name
-
-
-def test_the_same_at_another_seed():
-    for name, row in rows(2).items():
-        assert row["twin_p"] >= 1e-4 and (row["twin_white_box_p"] is None or row["twin_white_box_p"] >= 1e-4), name
-        assert row["mutant_p"] <= 0.05 if name == WEAK else caught(row), name

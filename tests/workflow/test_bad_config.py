@@ -23,11 +23,9 @@ SLOW = [
     (("scale=papper",), None, "did you mean 'paper'"),
     ((), ("config/config.yaml", "scale: quick", "scale: [quick"), "config.yaml"),
     ((), ("config/config.yaml", "mirror: null", "mirror: &a [*a]"), "aliases (*name) are not read"),
-    ((), (AUDITS, "pairs:", "piars:"), "did you mean 'pairs'"),
     ((), (NEW, "experiment: kifer2012-output", "experiment: kifer2012-foo"), "'kifer2012-foo' has no folder"),
     (("audit={level: 2}",), None, "audit"),
     (("mirror=/no/such/folder",), None, "is not a folder"),
-    ((), (DATASETS, "adult:", "adult:\n  colour: blue"), "unknown key 'colour'"),
 ]
 
 
@@ -58,6 +56,8 @@ def test_refused_in_words(project, config, edit, words):
         ((EXPERIMENT, "  ridge: 0.01", ""), "settings.quick: the setting 'ridge' is missing"),
         ((AUDITS, "mechanism: output", "mechanism: objective"), "'objective' is there twice"),
         ((AUDITS, "epsilon: 1.0", "epsilon: 0.0"), "(the claim): must be above 0"),
+        ((AUDITS, "pairs:", "piars:"), "did you mean 'pairs'"),
+        ((DATASETS, "adult:", "adult:\n  colour: blue"), "unknown key 'colour'"),
     ],
 )
 def test_refused_by_the_plan(project, monkeypatch, edit, words):

@@ -247,7 +247,7 @@ def test_a_replaced_ledger_is_refused(one, tmp_path):
 
 
 def test_without_a_key_nothing_is_read(web):
-    assert web.raw("POST", "/v1/predict", parts=())[0] == 401
+    assert web.raw([("POST", "/v1/predict", b"", (), ())])[0][0] == 401
 
 
 def test_a_key_pays_for_rows_that_another_model_answers_anew(tmp_path):
