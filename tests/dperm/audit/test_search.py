@@ -101,7 +101,7 @@ def found(classic, seed, draws=None, false_alarms=1e-3):
         classic.within,
         classic.relation,
         delta=classic.delta,
-        draws=2 * min(draws, 20_000),
+        draws=min(draws, 20_000),
         rng=searched,
     )
     return audit.lower_bound(
