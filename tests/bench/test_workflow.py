@@ -186,6 +186,7 @@ def test_a_real_run(bench, tmp_path, monkeypatch):
     assert record.read_bytes() == before
     (folder / "results/tiny/config.yaml").unlink()
     bench.run(folder, "tiny", cores=1)
-    parts = bench.measure(folder, "tiny")
+    ran, run, missing = bench.found(folder, "tiny", bench.names(folder, "tiny"))
+    parts = bench.Measured(tuple(ran), run, found.dry, found.noop, missing)
     assert record.read_bytes() != before and parts.run is None
     assert len(parts.jobs) == len(found.jobs) and "the run was made in parts" in bench.table(parts)
