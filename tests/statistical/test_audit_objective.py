@@ -1,6 +1,6 @@
 """Objective perturbation with half the promised noise is found; with the promised noise nothing is.
 
-Seeds were fixed before the first run. False alarms: an audit of a correct mechanism alarms with
+No seed was chosen by its outcome. False alarms: an audit of a correct mechanism alarms with
 probability 5 % at most, here far less, as the pair shows three to four fifths of the claim; the
 white-box test with 5 % at most.
 
