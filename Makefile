@@ -17,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow bench-auditors docs docs-assets article gallery audit-diffprivlib frontier-others libraries audit-lock lock clean
+.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-kills test-versions test-processors test-portability test-cluster lint format bench bench-workflow bench-auditors docs docs-assets article gallery audit-diffprivlib frontier-others libraries audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,17 +72,20 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 
 # What a worker has left at the end, another takes over. Three of them for two cores: each waits for a fifth of its time,
 # for browsers, for processes that it starts and for clocks.
-test: venv  ## all tests but those of the targets below (about 10 minutes on two cores)
-	$(PYTEST) -n 3 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
+test: venv  ## all tests but those of the targets below (6 to 8 minutes on two cores)
+	$(PYTEST) -n 3 --dist worksteal -m "not slow and not faults and not kills and not cluster and not versions and not processors"
 
 test-slow: venv  ## full statistical power, browsers, and what is large or looks a second time (at most 30 minutes)
 	@# Collecting all files takes each worker half a minute.
-	$(PYTEST) -n 3 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors" \
+	$(PYTEST) -n 3 --dist worksteal -m "slow and not faults and not kills and not cluster and not versions and not processors" \
 		$$(grep -rl --include='test_*.py' 'mark.slow' tests)
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
 	@# The tests of a file may share a run of minutes.
 	$(PYTEST) -n 2 --dist loadfile -m "faults and not cluster and not versions and not processors" tests/faults tests/security
+
+test-kills: venv  ## a run of SCALE=quick under random kills every 20 seconds, and an undisturbed one (about half an hour)
+	SCALE=$(SCALE) $(PYTEST) -s -m kills tests/faults
 
 test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt if missing; needs root (about 5 minutes)
 	@sh tests/cluster/install.sh
