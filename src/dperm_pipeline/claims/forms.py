@@ -17,8 +17,8 @@ FORMS = {
     "halved": ("at half the step", "gradient descent at half of the printed step, with the printed noise"),
     "tight": ("tight", "with our own calibration: the tight constants that are proved"),
 }
-# What a note calls a test of its claim: `tight-over-kst`, `-over-kst` of whatever form, and `-kst` for short.
-_NAMED = re.compile(rf"(?<![\w)\]^-])({'|'.join(FORMS)})?-(over-)?([a-z]+)\b")
+# What a note calls a test of its claim: `tight-over-kst`, and `-over-kst` of whatever form.
+_NAMED = re.compile(rf"({'|'.join(FORMS)})?{BETWEEN}([a-z]+)\b")
 
 
 def form(variant: str) -> str:
@@ -40,7 +40,7 @@ def named(text: str, variants: Mapping[str, Mapping[str, Any]]) -> str:
         rest.setdefault(part, words if words and words not in rest.values() else _rest(settings))
 
     def in_words(found: re.Match) -> str:
-        own, _, part = found.groups()
+        own, part = found.groups()
         variant = f"{own}{BETWEEN}{part}"
         if variant in variants:
             return f"“{told(variant, variants[variant])}”"

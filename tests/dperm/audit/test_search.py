@@ -134,8 +134,7 @@ def test_no_correct_mechanism_is_refuted(name):
 @pytest.mark.slow
 def test_the_search_and_the_audit_keep_their_level_together():
     """Laplace noise that keeps its claim exactly, on the worst of 96 pairs: 25 audits at 10 %, more than 8 alarms
-    have a chance of 5e-4. Tests of all 96 on their own draws,
-    without a correction, accused it in each of 8 audits."""
+    have a chance of 5e-4. Tests of all 96 on their own draws, without a correction, accused it in each of 8 audits."""
 
     def mechanism(answers, repeats, rng):
         return answers + rng.laplace(size=(repeats, len(answers)))
