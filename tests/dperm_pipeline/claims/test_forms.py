@@ -71,9 +71,9 @@ def test_a_sentence_has_the_words_of_the_tests_that_it_names():
         "printed": {}, "printed-over-raw": {"words": "raw rows", "choice": "zeta of 1"},
         "printed-over-rawfive": {"words": "raw rows", "choice": "zeta of 2"}, "tight-over-kst": {"words": "theirs"},
     }  # fmt: skip
-    said = "-over-raw, -over-rawfive (tight-over-kst): e^(-raw), min-max, corrected-over-raw; printed; -over-none"
+    said = "-over-raw, -over-rawfive (tight-over-kst): e^(-raw), min-max, corrected-over-raw; -over-none"
     assert forms.named(said, variants) == (
-        "“raw rows”, “raw rows, zeta of 2” (“tight, theirs”): e^(-raw), min-max, corrected-over-raw; printed; -over-none"
+        "“raw rows”, “raw rows, zeta of 2” (“tight, theirs”): e^(-raw), min-max, corrected-over-raw; -over-none"
     )
 
 
