@@ -78,7 +78,8 @@ def write(folder: Path) -> dict[str, Any]:
     tables = [folder / f"tables/{name}.md" for name in TABLES]
     for table in tables:
         figures.make_table(table.stem, source(table.stem, figures.TABLES), csv=table.with_suffix(".csv"), md=table)
-    config = {"scale": "quick", "seed": 2012, "mirror": HOSTILE}
+    known = yaml.safe_load((ROOT / "config/datasets.yaml").read_text(encoding="utf-8"))
+    config = {"scale": "quick", "seed": 2012, "mirror": HOSTILE, "datasets": known}
     (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     return {
         "claims": folder / "claims.parquet",

@@ -1,16 +1,20 @@
 """The explorer: what is chosen is what is drawn and listed, and every number is the one that the rows give."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from playwright.sync_api import expect
 from scipy import stats
 
 from dperm_pipeline import tables
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
 
 SOURCE, DELTA = "kifer2012-output", 1e-6
 
@@ -53,7 +57,8 @@ def chosen(desk, run):
     dataset = "breast-cancer" if "breast-cancer" in set(rows["dataset"]) else sorted(rows["dataset"])[0]
     page = desk("choose")
     # Menus from the first to the last: each offers what those before it leave.
-    pick(page, "dataset", dataset)
+    titles = yaml.safe_load((ROOT / "config/datasets.yaml").read_text(encoding="utf-8"))
+    pick(page, "dataset", re.escape(titles[dataset]["title"]))
     pick(page, "neighbours", "add")
     pick(page, "source", r"a linear model \(Kifer 2012\)")
     pick(page, "metric", "loss per test row")

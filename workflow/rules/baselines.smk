@@ -12,7 +12,7 @@ rule fit_baseline:
         "benchmarks/{scale}/{experiment}/baselines/{scenario}.tsv"
     threads: 1
     resources:
-        mem_mb=1300,
+        mem_mb=1500,
         runtime=5,
     params:
         cell=given(jobs.BASELINE, "cell"),

@@ -22,7 +22,7 @@ for drawing in JOBS.drawings.values():
         priority: -1
         threads: 1
         resources:
-            mem_mb=1600,
+            mem_mb=1900,
             runtime=5,
         params:
             figures=drawing.params["figures"],

@@ -74,9 +74,10 @@ class Comparison:
     """The rows of one experiment that can be compared, and what a reader has to know of them.
 
     `rank`: the place of the experiment on the page. `datasets`: the order in which data sets are offered, the others
-    after these. `metric_of`: what a metric is called on a data set, where it is not called the same on all. `named`:
-    the look of a method, by mechanism, calibration, variant and the columns `extra`. `code`: how a method is called, by
-    its first of these columns, with `{epsilon}`, `{delta}` and `{neighbours}` to be filled in.
+    after these. `dataset_of`: what a data set that the experiment makes up is called. `metric_of`: what a metric is
+    called on a data set, where it is not called the same on all. `named`: the look of a method, by mechanism,
+    calibration, variant and the columns `extra`. `code`: how a method is called, by its first of these columns, with
+    `{epsilon}`, `{delta}` and `{neighbours}` to be filled in.
     """
 
     title: str
@@ -92,6 +93,7 @@ class Comparison:
     warnings: Mapping[str, str] = field(default_factory=dict)
     rank: int = 100
     datasets: tuple[str, ...] = ()
+    dataset_of: Callable[[str], str] | None = None
     metric_of: Callable[[str, str], Metric] | None = None
     named: Callable[..., Look] = unknown
     code: Mapping[str, str] = field(default_factory=dict)

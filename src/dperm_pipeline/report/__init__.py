@@ -72,7 +72,8 @@ def build(
     beside = made.files(shown, numbers, {Path(path).parent.name: Path(path) for path in rows}, made_from, scale)
     papers = sections.papers(of_claims["answers"], ledger, ledgers.PRIVACY)
     by_paper = {section["key"]: section for section in sections.by_paper(shown, numbers)}
-    choosing, of_others = explorer.context(rows, privacy, elsewhere), libraries.context(audited)
+    titles = {name: entry["title"] for name, entry in config.get("datasets", {}).items() if entry.get("title")}
+    choosing, of_others = explorer.context(rows, privacy, elsewhere, titles), libraries.context(audited)
     common = {
         "title": TITLE,
         "scale": scale,

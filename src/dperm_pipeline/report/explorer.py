@@ -16,7 +16,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +33,20 @@ _NUMBERS = ("mean", "half", "gap", "gap_half")
 
 
 def context(
-    rows_paths: Iterable[str | Path], privacy_path: str | Path, elsewhere: Iterable[str | Path] = ()
+    rows_paths: Iterable[str | Path],
+    privacy_path: str | Path,
+    elsewhere: Iterable[str | Path] = (),
+    titles: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return what the explorer's template and script need.
 
     Experiments without a `comparison.py` are passed over. `packed` is the payload as an element of the page, None
     without rows; `default` the choice that the page begins with; `view` its lines, best first; `sources` is for the
-    words. `elsewhere`: files of what was measured elsewhere, each in its experiment's folder. CorruptFile if a file
-    cannot be read, DataError if a method has two values for one repeat of a point.
+    words. `elsewhere`: files of what was measured elsewhere, each in its experiment's folder. `titles`: what the data
+    sets of the catalogue are called. CorruptFile if a file cannot be read, DataError if a method has two values for
+    one repeat of a point.
     """
-    found = payload(rows_paths, privacy_path, elsewhere)
+    found = payload(rows_paths, privacy_path, elsewhere, titles)
     if not found["lines"]["arm"]:
         return {"packed": None, "default": None, "view": None, "sources": []}
     data = json.dumps(found, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -56,14 +60,17 @@ def context(
 
 
 def payload(
-    rows_paths: Iterable[str | Path], privacy_path: str | Path, elsewhere: Iterable[str | Path] = ()
+    rows_paths: Iterable[str | Path],
+    privacy_path: str | Path,
+    elsewhere: Iterable[str | Path] = (),
+    titles: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return all lines as columns, text and grid values as places in lists; JSON-serialisable.
 
-    `lines` has an entry for each method at each point: places in `sources`, `datasets`, ... (`KEYS`, `arm`,
-    `standing`), counts `n` and `failed`, and `mean`, `half` (of its interval), `gap`, `gap_half` (to the best; null
-    for the best itself), on the scale of the logarithm where the metric is `log`. `levels`: the references without
-    privacy. Raises as `context`.
+    `titles` has the words for each of `datasets`. `lines` has an entry for each method at each point: places in
+    `sources`, `datasets`, ... (`KEYS`, `arm`, `standing`), counts `n` and `failed`, and `mean`, `half` (of its
+    interval), `gap`, `gap_half` (to the best; null for the best itself), on the scale of the logarithm where the metric
+    is `log`. `levels`: the references without privacy. Raises as `context`.
     """
     standing_of = explorer_points.standings(ledgers.read(privacy_path, ledgers.PRIVACY))
     paths = {Path(path).parent.name: Path(path) for path in rows_paths}
@@ -71,6 +78,7 @@ def payload(
     codes = {name: _Codes() for name in (*KEYS, "arm", "standing", "level")}
     columns = ("arm", "standing", "n", "failed", *_NUMBERS)
     lines = {name: [] for name in (*KEYS, *columns)}
+    called = dict(titles or {})
     levels = {name: [] for name in (*KEYS, "level", "n", "mean", "half")}
     sources = []
     for key, source in places.comparisons().items():
@@ -79,6 +87,8 @@ def payload(
             continue
         place = len(sources)
         sources.append(_described(key, source, rows))
+        made = (str(name) for name in rows["dataset"].unique() if name not in called)
+        called |= {name: source.dataset_of(name) if source.dataset_of else name for name in made}
         here = functools.partial(standing_of, paper=sources[place]["paper"])
         # One data set at a time, to save memory.
         by_dataset = (explorer_points.points(source, part) for _, part in rows.groupby("dataset", observed=True))
@@ -102,6 +112,7 @@ def payload(
         "standings": [dict(zip(("real", "mark", "words"), value, strict=True)) for value in codes["standing"].values],
         "references": [{"label": label, "trivial": trivial} for label, trivial in codes["level"].values],
         **{f"{name}s": codes[name].values for name in ("dataset", "metric", "epsilon", "delta", "first", "second")},
+        "titles": [called[name] for name in codes["dataset"].values],
         "neighbours": [{"key": key, "words": NEIGHBOURS.get(key, key)} for key in codes["neighbours"].values],
         "lines": lines,
         "levels": levels,
@@ -139,6 +150,7 @@ def view(found: dict[str, Any], choice: dict[str, Any], *, every: bool = False) 
     ]
     words = {
         "source": source["key"], "called": source["called"], "dataset": dataset, "metric": metric,
+        "title": found["titles"][choice["dataset"]],
         "label": shown.label, "log": shown.log, "lower": shown.lower,
         "neighbours": found["neighbours"][choice["neighbours"]],
         **{name: found[f"{name}s"][choice[name]] for name in ("first", "second", "epsilon", "delta")},

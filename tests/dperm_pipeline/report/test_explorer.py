@@ -319,6 +319,15 @@ def test_logarithms_are_shown_as_geometric_means_and_gaps_as_ratios(tmp_path):
     assert at(found, dataset="linear-200")["levels"][0]["mean"] == pytest.approx(math.exp(-1), rel=1e-5)
     # A share of wrong labels is no logarithm.
     assert at(found, dataset="logistic-500")["lines"][0]["mean"] == pytest.approx(0.3, rel=1e-5)
+    # What the experiment makes up it names in words.
+    assert at(found, dataset="linear-200")["words"]["title"].startswith("linear regression, n = 200 (simulated")
+
+
+def test_a_data_set_is_called_by_its_title_and_keeps_its_name_in_links(tmp_path):
+    rows, privacy = written(tmp_path, "dwork2018-realdata", (SOFT, [0.1, 0.2])), ledger(tmp_path)
+    shown = explorer.context([rows], privacy, titles={"digits": "Handwritten digits"})["view"]["words"]
+    assert (shown["dataset"], shown["title"]) == ("digits", "Handwritten digits")
+    assert explorer.context([rows], privacy)["view"]["words"]["title"] == "digits"
 
 
 def test_accuracy_is_best_where_it_is_highest(tmp_path):

@@ -12,6 +12,12 @@ def _metric(name: str, dataset: str) -> Metric:
     return _SHARE_ERROR if dataset.startswith("logistic") else _LOG_ERROR
 
 
+def _dataset(name: str) -> str:
+    outcome, rows = name.split("-")
+    called = outcome.capitalize() if outcome == "poisson" else outcome
+    return f"{called} regression, n = {rows} (simulated, Table 4 of li2021)"
+
+
 COMPARISON = Comparison(
     title="sparse regression on simulated data",
     metrics={"error": Metric("test error")},
@@ -25,6 +31,7 @@ COMPARISON = Comparison(
     choices=(Choice("strength", "Λ", first="middle"),),
     references=(Reference("lasso without privacy", {"variant": "lasso"}, by=("strength",), metric="error_mean"),),
     rank=7,
+    dataset_of=_dataset,
     metric_of=_metric,
     named=drawing_looks.napp,
 )

@@ -36,7 +36,7 @@ const setting = (place, value) => {
   return (choice?.words[value] ?? String(value)) + (beforehand ? " (chosen beforehand)" : "");
 };
 const inWords = {
-  dataset: (k) => data.datasets[k],
+  dataset: (k) => data.titles[k],
   neighbours: (k) => data.neighbours[k].words,
   source: (k) => `${data.sources[k].title} (${data.sources[k].called})`,
   metric: (k) => source().metrics[data.datasets[chosen.dataset]][data.metrics[k]].label,
@@ -66,7 +66,7 @@ function preferred(level, places) {
 }
 
 function sorted(level, places) {
-  if (level === "dataset") return places.sort((a, b) => data.datasets[a].localeCompare(data.datasets[b]));
+  if (level === "dataset") return places.sort((a, b) => data.titles[a].localeCompare(data.titles[b]));
   if (["source", "neighbours", "metric"].includes(level)) return places.sort((a, b) => a - b);
   const size = (place) => Number(valueOf(level, place));
   return places.sort((a, b) => size(a) - size(b) || a - b);
@@ -151,7 +151,7 @@ const bold = (text) => Object.assign(document.createElement("b"), { textContent:
 function say(found, references, best) {
   const words = `ε = ${inWords.epsilon(chosen.epsilon)}, δ = ${inWords.delta(chosen.delta)}`;
   const summary = at("summary");
-  summary.replaceChildren(`${data.datasets[chosen.dataset]}, ${words}, ${inWords.neighbours(chosen.neighbours)}: `);
+  summary.replaceChildren(`${data.titles[chosen.dataset]}, ${words}, ${inWords.neighbours(chosen.neighbours)}: `);
   if (!best) summary.append(found.some((line) => line.standing.real) ? "no method whose guarantee holds has a value here." : "no method here has a guarantee that holds.");
   else {
     summary.append("of the methods whose guarantee holds, best is ", bold(best.arm.label), `, ${measured(best.mean)} ${interval(best.low, best.high)}`);
@@ -163,12 +163,12 @@ function say(found, references, best) {
   }
   const warning = source().warnings[data.datasets[chosen.dataset]];
   at("warning").hidden = !warning;
-  at("warning").textContent = warning ? `${data.datasets[chosen.dataset]}: ${warning}.` : "";
+  at("warning").textContent = warning ? `${data.titles[chosen.dataset]}: ${warning}.` : "";
   const facts = [["a repeat is one of", source().unit], ["fixed beforehand", source().fixed], ["taken as public", source().public], ["rows", `results/…/${source().key}/rows.parquet`]];
   const code = best?.arm.code.replaceAll("{epsilon}", data.epsilons[chosen.epsilon]).replaceAll("{delta}", best.arm.armDelta).replaceAll("{neighbours}", data.neighbours[chosen.neighbours].key);
   if (code) facts.unshift(["the best, to copy", code]);
   at("facts").replaceChildren(...facts.flatMap(([name, text]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: text })]));
-  at("caption").textContent = `${data.datasets[chosen.dataset]}: ${metric().label}, ${words}, neighbours: ${inWords.neighbours(chosen.neighbours)} (${source().called})`;
+  at("caption").textContent = `${data.titles[chosen.dataset]}: ${metric().label}, ${words}, neighbours: ${inWords.neighbours(chosen.neighbours)} (${source().called})`;
 }
 
 function tabulate(found, references, best) {
