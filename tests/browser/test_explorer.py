@@ -133,6 +133,20 @@ def test_another_budget_gives_other_numbers(chosen):
     assert page.evaluate("typeof vegaEmbed") == "function"
 
 
+def test_what_has_a_proof_is_filled_and_a_line_has_one_point_at_each_epsilon(chosen):
+    """The page's own style once emptied all marks, and two deltas of a method shared one line."""
+    page, _ = chosen
+    fills = page.locator(
+        ":is(#explorer-chart, #explorer-lines) :is(.mark-symbol, .mark-area).role-mark path"
+    ).evaluate_all("all => all.map(path => getComputedStyle(path).fill)")
+    assert len(fills) > 3 and "none" not in fills
+    drawn = page.locator("#explorer-lines .mark-line.role-mark path").evaluate_all(
+        "all => all.map(path => path.getAttribute('d'))"
+    )
+    places = [[float(x) for x in re.findall(r"[ML]([-.\d]+),", path)] for path in drawn]
+    assert places and all(line == sorted(set(line)) for line in places)
+
+
 def test_every_choice_can_be_shown(visit):
     """Each data set, in both colour schemes: a table with numbers, a chart, and no error."""
     page = visit(at="choose", scheme="dark")

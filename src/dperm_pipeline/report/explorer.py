@@ -136,8 +136,9 @@ def view(found: dict[str, Any], choice: dict[str, Any], *, every: bool = False) 
         standing, arm = found["standings"][line["standing"]], found["arms"][line["arm"]]
         if every or standing["real"]:
             gap = _ends(line["gap"], line["gap_half"], via)
+            label = _with_delta(arm, found["deltas"][choice["delta"]])
             lines.append(
-                {**line, **_ends(line["mean"], line["half"], via), **arm, **standing}
+                {**line, **_ends(line["mean"], line["half"], via), **arm, **standing, "label": label}
                 | {f"gap_{name}" if name != "mean" else "gap": value for name, value in gap.items()}
             )
     lines.sort(key=lambda line: (line["mean"] is None, (line["mean"] or 0.0) * (1 if shown.lower else -1)))
@@ -156,6 +157,18 @@ def view(found: dict[str, Any], choice: dict[str, Any], *, every: bool = False) 
         **{name: found[f"{name}s"][choice[name]] for name in ("first", "second", "epsilon", "delta")},
     }  # fmt: skip
     return {"words": words, "lines": lines, "levels": levels}
+
+
+def _with_delta(arm: dict[str, Any], chosen: float) -> str:
+    """Return what a method is called; with its delta, where that is smaller than the chosen one."""
+    delta = arm["armDelta"]
+    return (
+        f"{arm['label']}, δ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{_short(delta)}" if 0 < delta < chosen else arm["label"]
+    )
+
+
+def _short(number: float) -> str:
+    return f"{number:g}".replace("e-0", "e-")
 
 
 def _matching(columns: dict[str, list], choice: dict[str, Any]) -> list[dict[str, Any]]:

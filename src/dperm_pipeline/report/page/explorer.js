@@ -107,7 +107,8 @@ function select(columns, agreed) {
       if (line.arm === undefined) return { ...line, ...data.references[line.level] };
       const arm = data.arms[line.arm];
       const standing = data.standings[line.standing];
-      return { ...line, arm, standing, label: standing.real ? arm.label : `${standing.mark} ${arm.label}`, gaps: ends(line.gap, line.gap_half, log) };
+      const name = arm.armDelta > 0 && arm.armDelta < data.deltas[line.delta] ? `${arm.label}, δ\u00a0=\u00a0${number(arm.armDelta)}` : arm.label;
+      return { ...line, arm, standing, name, label: standing.real ? name : `${standing.mark} ${name}`, gaps: ends(line.gap, line.gap_half, log) };
     });
 }
 
@@ -127,7 +128,7 @@ function cell(text, name, order) {
 
 function tableRow(line, k, best) {
   const row = document.createElement("tr");
-  const head = Object.assign(document.createElement("th"), { scope: "row", textContent: line.arm?.label ?? line.label });
+  const head = Object.assign(document.createElement("th"), { scope: "row", textContent: line.name ?? line.label });
   const label = metric().label;
   row.append(head);
   if (line.arm) {
@@ -154,10 +155,12 @@ function say(found, references, best) {
   summary.replaceChildren(`${data.titles[chosen.dataset]}, ${words}, ${inWords.neighbours(chosen.neighbours)}: `);
   if (!best) summary.append(found.some((line) => line.standing.real) ? "no method whose guarantee holds has a value here." : "no method here has a guarantee that holds.");
   else {
-    summary.append("of the methods whose guarantee holds, best is ", bold(best.arm.label), `, ${measured(best.mean)} ${interval(best.low, best.high)}`);
+    summary.append("of the methods whose guarantee holds, best is ", bold(best.name), `, ${measured(best.mean)} ${interval(best.low, best.high)}`);
     const rivals = found.filter((line) => line !== best && line.standing.real && line.mean !== null);
     const tied = rivals.filter((line) => line.gap_half === null || Math.abs(line.gap) <= line.gap_half);
-    if (rivals.length) summary.append(tied.length ? `; not told apart from it: ${tied.map((line) => line.arm.label).join("; ")}` : "; all others are told apart from it");
+    // A method may stand there with several deltas.
+    const names = new Set(tied.map((line) => line.arm.label).filter((label) => label !== best.arm.label));
+    if (rivals.length) summary.append(names.size ? `; not told apart from it: ${[...names].join("; ")}` : "; all others are told apart from it");
     const beaten = references.filter((level) => level.trivial && (metric().lower ? best.mean >= level.mean : best.mean <= level.mean));
     summary.append(beaten.length ? `. It does no better than what looks at no feature (${beaten.map((level) => level.label).join(", ")}). ` : ". ", references.map((level) => `${level.label[0].toUpperCase()}${level.label.slice(1)}: ${measured(level.mean)}.`).join(" "));
   }
@@ -191,7 +194,7 @@ const CONFIG = {
   axis: { labelColor: "var(--ink)", titleColor: "var(--soft)", gridColor: "var(--line)", domainColor: "var(--control)", tickColor: "var(--control)", labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
   legend: { labelColor: "var(--ink)", titleColor: "var(--soft)", labelFontSize: 12, symbolSize: 90, symbolStrokeWidth: 2 },
 };
-const DASHES = { full: [1, 0], pure: [1, 2.5], none: [5, 3] };
+const DASHES = { full: [1, 0], stricter: [1, 2.5], none: [5, 3] };
 const REFERENCE_DASHES = [[2, 3], [7, 3, 2, 3]];
 
 /** A number of characters fits beside the chart: a long name takes several lines. */
@@ -215,9 +218,9 @@ function scaleOf(values) {
   return { type: log ? "log" : "linear", least: log ? low / 2 : -Infinity, ticks: log ? { values: powers } : {} };
 }
 
-/** Of methods at the chosen delta, those that are run at delta = 0: paler and dotted. Hollow means no proof. */
-const pure = (line) => line.arm?.armDelta === 0 && data.deltas[chosen.delta] > 0;
-const shade = (line) => (pure(line) ? `color-mix(in srgb, ${colour(line.arm.colour)} 65%, var(--paper))` : colour(line.arm.colour));
+/** Methods at a smaller delta than the chosen one are paler and dotted. Hollow means no proof. */
+const stricter = (line) => line.arm && line.arm.armDelta < data.deltas[chosen.delta];
+const shade = (line) => (stricter(line) ? `color-mix(in srgb, ${colour(line.arm.colour)} 65%, var(--paper))` : colour(line.arm.colour));
 const plain = (line, least) => ({
   label: line.label,
   mean: line.mean,
@@ -226,7 +229,7 @@ const plain = (line, least) => ({
   colour: line.arm ? shade(line) : "var(--plot-grey)",
   fill: !line.arm ? "var(--plot-grey)" : line.standing.real ? shade(line) : "var(--paper)",
   shape: line.arm?.shape ?? "stroke",
-  dash: line.standing?.real === false ? "none" : pure(line) ? "pure" : "full",
+  dash: line.standing?.real === false ? "none" : stricter(line) ? "stricter" : "full",
   mean_and_interval: `${line.mean === null ? "" : measured(line.mean)} ${interval(line.low, line.high)}`,
   n: line.n,
   guarantee: line.standing ? `${line.standing.mark} ${line.standing.words}` : "a reference without privacy",
@@ -242,7 +245,7 @@ function dots(found, references, width) {
     const point = plain(line, scale.least);
     return { ...point, label: wrapped(point.label, narrow ? 17 : 34) };
   });
-  const y = { field: "label", type: "nominal", sort: values.map((value) => value.label), title: null, axis: { labelExpr: "split(datum.label, '\\n')", labelLimit: narrow ? 150 : 260, ticks: false, domain: false, grid: true } };
+  const y = { field: "label", type: "nominal", sort: values.map((value) => value.label), title: null, axis: { labelExpr: "split(datum.label, '\\n')", labelLimit: narrow ? 180 : 260, ticks: false, domain: false, grid: true } };
   const x = { type: "quantitative", title: metric().label + (scale.type === "log" ? " (log scale)" : ""), scale: { type: scale.type, nice: true, padding: 10, ...(scale.type === "linear" && { zero: false }) }, axis: { tickCount: narrow ? 4 : 6, format: "~g", labelOverlap: true, ...scale.ticks } };
   const own = (name) => ({ field: name, type: "nominal", scale: null });
   const lines = Math.max(1, ...values.map((value) => value.label.split("\n").length));
@@ -258,7 +261,25 @@ function dots(found, references, width) {
   };
 }
 
-function curves(found, references, over, width) {
+/** An axis that holds all means with some air. Few repeats have intervals so wide that with them no line could be told from another. */
+function aroundMeans(values, log) {
+  const means = values.map((value) => value.mean);
+  const [low, high] = [Math.min(...means), Math.max(...means)];
+  if (log) return [low / 1.3, high * 1.3];
+  const air = 0.15 * (high - low) || 0.1;
+  return [low - air, high + air];
+}
+
+/** Of a method at several deltas the line of the largest, and that of 0: more would hide each other. */
+function withoutCopies(found, over) {
+  const method = (line) => JSON.stringify([line.arm.mechanism, line.arm.variant, line.arm.calibration, line.arm.target, line[over]]);
+  const largest = new Map();
+  for (const line of found) largest.set(method(line), Math.max(largest.get(method(line)) ?? 0, line.arm.armDelta));
+  return found.filter((line) => line.arm.armDelta === 0 || line.arm.armDelta === largest.get(method(line)));
+}
+
+function curves(every, references, over, width) {
+  const found = withoutCopies(every, over);
   const scale = scaleOf([...found, ...references]);
   const narrow = width < 480;
   const xOf = (line) => Number(valueOf(over, line[over]));
@@ -269,7 +290,8 @@ function curves(found, references, over, width) {
   const ticks = [...new Set(values.map((value) => value.x))].sort((a, b) => a - b);
   const title = over === "epsilon" ? "ε" : source().choices[over === "first" ? 0 : 1].label;
   const x = { field: "x", type: "quantitative", title, scale: { type: "log", nice: false, padding: 12 }, axis: { values: ticks, grid: false, labelExpr: "format(datum.value, ',.3~r')", labelOverlap: "greedy" } };
-  const y = { type: "quantitative", title: metric().label + (scale.type === "log" ? " (log scale)" : ""), scale: { type: scale.type, nice: true, ...(scale.type === "linear" && { zero: false }) }, axis: { tickCount: 5, format: "~g", labelOverlap: true, ...scale.ticks } };
+  const domainOfMeans = aroundMeans([...values, ...levelled], scale.type === "log");
+  const y = { type: "quantitative", title: metric().label + (scale.type === "log" ? " (log scale)" : ""), scale: { type: scale.type, domain: domainOfMeans, nice: false }, axis: { tickCount: 5, format: "~g", labelOverlap: true, ...scale.ticks } };
   const legend = { orient: "bottom", columns: narrow ? 1 : 2, title: null, labelLimit: narrow ? 280 : 260, symbolOpacity: 1, symbolType: "circle" };
   const domain = labels.map((value) => value.label);
   const by = (range, more) => ({ field: "label", type: "nominal", sort: null, scale: { domain, range }, ...more });
@@ -284,7 +306,7 @@ function curves(found, references, over, width) {
         { mark: { type: "line", color: "var(--plot-grey)", strokeDash: REFERENCE_DASHES[k % 2] }, encoding: { x, y: { ...y, field: "mean" } } },
         { transform: [{ filter: `datum.x === ${ticks[0]}` }], mark: { type: "text", align: "left", baseline: k ? "top" : "bottom", dy: k ? 4 : -3, color: "var(--soft)", fontSize: 11 }, encoding: { x, y: { ...y, field: "mean" }, text: { field: "label" } } },
       ] })),
-      { mark: { type: "area", opacity: 0.16 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" }, color: { field: "colour", type: "nominal", scale: null }, detail: { field: "label" } } },
+      { mark: { type: "area", opacity: 0.16, clip: true }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" }, color: { field: "colour", type: "nominal", scale: null }, detail: { field: "label" } } },
       { mark: { type: "line", strokeWidth: 2 }, encoding: { x, y: { ...y, field: "mean" }, stroke, strokeDash: dash } },
       { mark: { type: "point", size: 70, strokeWidth: 2, opacity: 1 }, encoding: { x, y: { ...y, field: "mean" }, stroke, shape: by(labels.map((value) => value.shape), { legend }), fill: by(labels.map((value) => value.fill), { legend }), tooltip: TOOLTIP } },
     ],
