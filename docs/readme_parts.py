@@ -196,7 +196,7 @@ def in_words(answered: list[of_claims.Answer]) -> str:
     counts = Counter(answer.kind for answer in answered)
     many = {
         "holds as printed": "hold as printed", "holds when mended": "hold when mended",
-        "depends on": "depend on the data or on what is not printed", "undecided": "are undecided", "fails": "fail",
+        "depends on": "depend on a named choice", "undecided": "are undecided", "fails": "fail",
         "not run": "are not run",
     }  # fmt: skip
     one = {"hold": "holds", "depend": "depends", "are": "is", "fail": "fails"}

@@ -298,5 +298,6 @@ def _listed(outcomes: dict[str, str]) -> str:
     for outcome in ("holds", "fails", "undecided", "not run"):
         values = [value for value, found in outcomes.items() if found == outcome]
         if values:
-            parts.append(f"{outcome} at {', '.join(values) if len(values) <= MANY else f'{len(values)} others'}")
+            at = ", ".join(values) if len(values) <= MANY else f"{len(values)} other choices"
+            parts.append(f"{outcome} at {at}")
     return "; ".join(parts)

@@ -179,9 +179,30 @@ def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str,
     if lost:
         wanting = sum(len(one.point.values) < (1 - LOST) * one.point.repeats for one in decided)
         reasons.append(f"{lost} repeats lack a value, which leaves {wanting} points open")
+    if outcome == "inconclusive":
+        reasons.append(_power(decided, hold, 0.0 if every else _FAIL))
     measured = centre(middle.point)
     n = len(middle.point.values)
     return Verdict(outcome, "; ".join(reasons), measured, middle.low, middle.high, n, held=holds, points=count)
+
+
+def _power(decided: Sequence[Decided], hold: float, fail: float) -> str:
+    """Say whether more repeats could decide what is open: how many points are, and how wide their intervals."""
+    count = len(decided)
+    open_ones = [one for one in decided if not (one.holds or one.fails)]
+    if not open_ones:
+        return "no point is open: more repeats would hardly decide it"
+    holds, fails = (sum(getattr(one, name) for one in decided) for name in ("holds", "fails"))
+    enough = holds + len(open_ones) >= hold * count or fails + len(open_ones) >= max(fail * count, 1)
+    widths = sorted(one.high - one.low for one in open_ones)
+    width, repeats = widths[len(widths) // 2], sorted(one.point.repeats for one in open_ones)[len(open_ones) // 2]
+    could = "could decide it" if enough else "could not decide it"
+    if math.isinf(width):
+        return f"{len(open_ones)} points are open, most for too few repeats with a value: more {could}"
+    return (
+        f"{len(open_ones)} points are open, with intervals {width:.2g} wide for {repeats} repeats at the middle one "
+        f"(half as wide takes four times as many): they {could}"
+    )
 
 
 def _statistics(point: Point, places: tuple[int, int]) -> list[float]:

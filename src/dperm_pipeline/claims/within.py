@@ -96,7 +96,23 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
         reasons.append(f"{lost} repeats lack a value")
     outcome = overall([any(inside)], [all(outside)]) if some else overall(inside, outside)
     n = len(shown.point.values)
+    if outcome == "inconclusive":
+        reasons.append(_power(shown, bottom, top, overlap))
     return Verdict(outcome, "; ".join(reasons), shown.mean, shown.low, shown.high, n, sum(inside), len(found))
+
+
+def _power(shown: _Interval, bottom: float, top: float, overlap: float) -> str:
+    """Say what more repeats would do for the interval that is shown."""
+    if not math.isfinite(shown.high - shown.low):
+        return "too few repeats have a value for an interval"
+    asked = f", the range asked for {top - bottom:.2g}" if math.isfinite(top - bottom) else ""
+    n = len(shown.point.values)
+    shrinks = (
+        "of which more splits leave what the overlap of their training rows adds"
+        if overlap
+        else ("half as wide takes four times as many")
+    )
+    return f"its interval is {shown.high - shown.low:.2g} wide for {n} repeats{asked} ({shrinks})"
 
 
 def _interval(point: points.Point, bottom: float, top: float, overlap: float) -> _Interval:

@@ -87,7 +87,7 @@ def test_variants_with_a_choice_are_alternatives_and_others_hold_for_all():
     assert answer(one, other).where == "holds at 1; fails at 20"
     assert answer(one, other, line("printed-over-n", NO, depends_on="zeta")).words == "fails"
     more = [line(f"printed-over-{k}", NO, depends_on="zeta", choice=str(k)) for k in range(20, 29)]
-    assert answer(one, *more).where == "holds at 1; fails at 9 others"
+    assert answer(one, *more).where == "holds at 1; fails at 9 other choices"
 
 
 def test_what_is_left_open_has_to_fail_at_every_choice():

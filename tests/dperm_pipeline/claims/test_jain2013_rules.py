@@ -245,6 +245,8 @@ def test_a_ratio_may_be_at_most_its_margin(ratio, verdict):
     assert found.verdict == verdict
     both = say(within, errors(ratio), points=["epsilon"], comparisons=LOG, high=math.log(1.1), low=-math.log(1.1))
     assert both.verdict == ("not reproduced" if ratio == (0.5, 0.5) else verdict)
+    power = f"its interval is {found.high - found.low:.2g} wide for {found.n} repeats (half as wide takes four times"
+    assert (power in found.reason) == (verdict == "inconclusive")
 
 
 def test_the_interval_is_students_and_wider_by_the_overlap():

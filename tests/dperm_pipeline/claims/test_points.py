@@ -79,6 +79,9 @@ def test_ordered_points_hold_above_0_and_fail_below_the_margin(shift, margin, ve
     assert found.verdict == verdict
     assert (found.measured, found.low, found.high) == pytest.approx((shift, shift - 0.01, shift + 0.01))
     assert found.n == 20
+    # What is open says what more repeats would do.
+    power = "points are open, with intervals 0.02 wide for 20 repeats at the middle one"
+    assert (power in found.reason) == (verdict == "inconclusive")
 
 
 @pytest.mark.parametrize(
