@@ -124,7 +124,7 @@ def _relative(gap, value):
     return gap / abs(value) if value != 0 else (0.0 if gap == 0 else np.inf)
 
 
-@inlined
+@compiled
 def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta, state):
     """Minimise F from theta, in place, by at least `few` steps; return the relative gap and the steps.
 
@@ -195,7 +195,7 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
     return _relative(gap, value), steps
 
 
-@inlined
+@compiled
 def _curved(code, bound, records, g, tilt, v, a, c, d, low, high, theta, state):
     """Return the curved gap, with the rounding of g, or infinity; state[4] is written.
 
@@ -253,7 +253,7 @@ def _least_eigenvalue(H, slack):
     return np.linalg.eigvalsh(H)[0] - slack
 
 
-@inlined
+@compiled
 def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta):
     """The same for the squared loss."""
     G, xy, yy = records[3], records[4], records[5]
