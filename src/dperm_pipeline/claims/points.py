@@ -194,8 +194,8 @@ def _power(decided: Sequence[Decided], hold: float, fail: float) -> str:
         return "no point is open: more repeats would hardly decide it"
     holds, fails = (sum(getattr(one, name) for one in decided) for name in ("holds", "fails"))
     enough = holds + len(open_ones) >= hold * count or fails + len(open_ones) >= max(fail * count, 1)
-    widths = sorted(one.high - one.low for one in open_ones)
-    width, repeats = widths[len(widths) // 2], sorted(one.point.repeats for one in open_ones)[len(open_ones) // 2]
+    middle = sorted(open_ones, key=lambda one: one.high - one.low)[len(open_ones) // 2]
+    width, repeats = middle.high - middle.low, middle.point.repeats
     could = "could decide it" if enough else "could not decide it"
     if math.isinf(width):
         return f"{len(open_ones)} points are open, most for too few repeats with a value: more {could}"

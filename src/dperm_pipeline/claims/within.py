@@ -107,11 +107,9 @@ def _power(shown: _Interval, bottom: float, top: float, overlap: float) -> str:
         return "too few repeats have a value for an interval"
     asked = f", the range asked for {top - bottom:.2g}" if math.isfinite(top - bottom) else ""
     n = len(shown.point.values)
-    shrinks = (
-        "of which more splits leave what the overlap of their training rows adds"
-        if overlap
-        else ("half as wide takes four times as many")
-    )
+    shrinks = "half as wide takes four times as many"
+    if overlap:
+        shrinks = "of which more splits leave what the overlap of their training rows adds"
     return f"its interval is {shown.high - shown.low:.2g} wide for {n} repeats{asked} ({shrinks})"
 
 

@@ -264,6 +264,7 @@ function dots(found, references, width) {
 /** An axis that holds all means with some air. Few repeats have intervals so wide that with them no line could be told from another. */
 function aroundMeans(values, log) {
   const means = values.map((value) => value.mean);
+  if (!means.length) return [0, 1];
   const [low, high] = [Math.min(...means), Math.max(...means)];
   if (log) return [low / 1.3, high * 1.3];
   const air = 0.15 * (high - low) || 0.1;
