@@ -43,7 +43,7 @@ def paths(given):
     return [path for named in given.values() for path in ([named] if isinstance(named, str) else named)]
 
 
-@pytest.mark.parametrize(("scale", "most"), {"tiny": 200, "quick": 240, "paper": 330}.items())
+@pytest.mark.parametrize(("scale", "most"), {"tiny": 200, "quick": 240, "paper": 340}.items())
 def test_what_a_run_makes_is_made_and_what_a_job_reads_is_there(scale, most):
     """No file has two makers; each input is made by a job or is part of the project.
 
