@@ -236,23 +236,6 @@ def bounded_range(epsilon: float) -> float:
     return float(epsilon) ** 2 / 8
 
 
-def gaussian_answer(sensitivity: float, sigma: float) -> float:
-    """Return rho of an answer with Gaussian noise: S^2/(2 sigma^2).
-
-    Parameters
-    ----------
-    sensitivity : float
-        S, in l2.
-    sigma : float
-        Above 0.
-
-    References
-    ----------
-    Bun & Steinke 2016, Proposition 1.6.
-    """
-    return 0.5 * (sensitivity / sigma) ** 2
-
-
 def optimal_delta(epsilon: float, each: float, k: int) -> float:
     """Return the exact delta of k randomised responses, the worst of all compositions of k releases.
 

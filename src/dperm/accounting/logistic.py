@@ -31,9 +31,6 @@ _PANELS = np.linspace(0, 1, 49) ** 3
 _ULPS = 4 * np.finfo(float).eps
 # The least share of epsilon that the curvature may leave.
 _LEFT = 1e-9
-# Covers a relative error in delta also where delta does not depend on the leverage; half of `largest_ratio`'s step
-# down, so that its ratios still pass.
-_STEP_UP = 1 + 5e-10
 
 
 def logistic_delta(a: float, *, epsilon: float, leverage: float, neighbours: Neighbours, cap: float = 1.0) -> float:
@@ -214,59 +211,6 @@ def _gamma_scale(epsilon: float, leverage: float, neighbours: Neighbours, cap: f
     if left <= 0:
         raise InvalidBudget(_too_flat(epsilon, leverage, cap))
     return (k + slope) / left
-
-
-def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Neighbours, cap: float = 1.0) -> float:
-    """Return the largest leverage R^2/Delta for which a given noise is private enough, rounded down.
-
-    Parameters
-    ----------
-    a : float
-        zeta/sigma of Gaussian noise or, for delta = 0, zeta/scale of gamma noise; above 0.
-    epsilon : float
-        Above 0.
-    delta : float
-        0, or in [1e-300, 1).
-    neighbours : {"add_remove", "replace"}
-    cap : float
-        Where the slope is cut off, in (0, 1].
-
-    Returns
-    -------
-    float
-        Take Delta = R^2/leverage. More curvature is as private; less is not known to be. At least 1e-12 of epsilon is
-        left for the determinant.
-
-    Raises
-    ------
-    InvalidBudget
-        If no curvature makes so little noise enough, be it for rounding, or a value is outside its range.
-
-    References
-    ----------
-    docs/privacy.md, Theorem 4.
-    """
-    _check(epsilon, 0.0, neighbours, cap)
-    _check_positive("a", a)
-    if not 0 <= delta < 1:
-        raise InvalidBudget(f"delta={delta!r} must be in [0, 1)")
-
-    def enough(leverage: float) -> bool:
-        fixed = {"leverage": leverage, "neighbours": neighbours, "cap": cap}
-        if delta == 0:
-            return logistic_gamma_epsilon(1.0, a, **fixed) <= epsilon
-        return logistic_delta(a * _STEP_UP, epsilon=epsilon, **fixed) <= delta
-
-    # A smaller leverage would be the rounding of a and epsilon.
-    low, high = 1e-12 * epsilon / most_curved(cap), math.expm1(min(epsilon, 700.0)) / most_curved(cap)
-    if not enough(low):
-        raise InvalidBudget(
-            f"a={a:g} is too little noise for ({epsilon:g}, {delta:g}), whatever the curvature: lower it"
-        )
-    while high - low > 1e-10 * high and high > 1e-300:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return low * (1 - 1e-9)
 
 
 def most_curved(cap: float) -> float:

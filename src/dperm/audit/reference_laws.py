@@ -22,15 +22,6 @@ def bit(log_odds: float) -> np.ndarray:
     return special.expit(np.array([-log_odds, log_odds], dtype=float))
 
 
-def randomized_response(truth: int, *, epsilon: float) -> np.ndarray:
-    r"""Return the law of a bit that is told truly with probability e^epsilon/(1 + e^epsilon).
-
-    Between truth = 0 and truth = 1 the exact epsilon at delta is log(e^epsilon - delta (1 + e^epsilon)), or 0 where
-    that is negative.
-    """
-    return bit(epsilon if truth else -epsilon)
-
-
 def soft_majority(count: int, *, models: int, epsilon: float) -> np.ndarray:
     r"""Return the law of the soft majority vote: P(1) = e^{epsilon v/2}/(1 + e^{epsilon v/2}), v = 2 count - models.
 

@@ -95,7 +95,6 @@ def test_the_conversion_is_the_minimum_over_a_grid_of_orders():
 def test_a_gaussian_of_that_rho_is_within_the_budget(epsilon, delta):
     rho = composition.zcdp_rho(epsilon, delta)
     assert gaussian.hockey_stick(epsilon, math.sqrt(2 * rho)) <= delta
-    assert composition.gaussian_answer(math.sqrt(2 * rho), 1.0) == pytest.approx(rho)
 
 
 @together.over("epsilon", [0.05, 0.5, 2.0])

@@ -255,63 +255,6 @@ def test_gamma_scale_inverts_gamma_epsilon_and_rounds_up(zeta, epsilon, share, c
     assert logistic.logistic_gamma_epsilon(scale, zeta, **fixed) == pytest.approx(epsilon, rel=1e-12)
 
 
-# The least Delta for a noise
-
-
-@settings(max_examples=30)
-@given(
-    epsilon=EPSILON, delta=st.one_of(st.just(0.0), DELTA), share=st.floats(0.1, 0.99), cap=CAP, neighbours=NEIGHBOURS
-)
-def test_leverage_inverts_both_noises(epsilon, delta, share, cap, neighbours):
-    leverage = leverage_of(epsilon, share, cap)
-    pair = {"neighbours": neighbours, "cap": cap}
-    if delta:
-        a = logistic.logistic_ratio(epsilon=epsilon, delta=delta, leverage=leverage, **pair)
-    else:
-        a = 1 / logistic.logistic_gamma_scale(1.0, epsilon=epsilon, leverage=leverage, **pair)
-    found = logistic.logistic_leverage(a, epsilon=epsilon, delta=delta, **pair)
-    if delta:
-        assert logistic.logistic_delta(a, epsilon=epsilon, leverage=found, **pair) <= delta
-    else:
-        # Where the determinant is free, rounding moves the last digit.
-        assert logistic.logistic_gamma_epsilon(1.0, a, leverage=found, **pair) <= epsilon * (1 + 1e-15)
-    # Where the determinant is free more leverage than was asked for is found.
-    assert found >= leverage * (1 - 1e-5)
-
-
-def test_the_largest_leverage_at_all_of_the_noise_that_one_release_takes():
-    fixed = {"epsilon": 1.0, "neighbours": "add_remove"}
-    assert logistic.logistic_leverage(1.0, delta=0.0, **fixed) == pytest.approx(1.0, rel=1e-6)  # Delta = R^2/epsilon
-    a = gaussian.gaussian_ratio(1.0, 1e-4)
-    assert logistic.logistic_leverage(a * (1 - 1e-8), delta=1e-4, **fixed) > 1.0 + 0.5 * a**2
-    for delta, most in ((0.0, 1.0), (1e-4, a)):
-        with pytest.raises(InvalidBudget, match="too little noise"):
-            logistic.logistic_leverage(most * 1.001, delta=delta, **fixed)
-
-
-@pytest.mark.parametrize(("a", "neighbours"), [(1.0, "add_remove"), (0.5, "replace")])
-def test_a_budget_that_force_exhausts_to_the_last_digit_leaves_no_leverage(a, neighbours):
-    fixed = {"epsilon": 1.0, "delta": 0.0, "neighbours": neighbours, "cap": 0.5}
-    with pytest.raises(InvalidBudget, match="too little noise"):
-        logistic.logistic_leverage(a, **fixed)
-    # One part in 1e9 is left: C = log(1 + q/4) = 1e-9.
-    assert logistic.logistic_leverage(a * (1 - 1e-9), **fixed) == pytest.approx(4e-9, rel=1e-6)
-
-
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize(("a", "epsilon"), [(0.02, 0.1), (0.2, 1.0), (0.8, 5.0)])
-def test_the_leverage_found_covers_the_rounding_of_delta(a, epsilon, neighbours):
-    """Also where delta is the same for every leverage, so that a smaller one would not help."""
-    fixed = {"epsilon": epsilon, "neighbours": neighbours}
-    delta = logistic.logistic_delta(a, leverage=0.2 * epsilon, **fixed)  # all of it, to the last digit
-    with pytest.raises(InvalidBudget, match="too little noise"):
-        logistic.logistic_leverage(a, delta=delta, **fixed)
-    less = a * (1 - 1e-9)
-    found = logistic.logistic_leverage(less, delta=delta, **fixed)
-    assert found > 0.2 * epsilon
-    assert logistic.logistic_delta(less, leverage=found, **fixed) <= delta * (1 - 1e-10)
-
-
 # What is refused
 
 
@@ -342,15 +285,11 @@ def test_impossible_arguments_are_refused(change, words):
 def test_ratios_that_are_none_are_refused(a):
     with pytest.raises(ValueError, match="a="):
         logistic.logistic_delta(a, epsilon=1.0, leverage=0.1, neighbours="add_remove")
-    with pytest.raises(ValueError, match="a="):
-        logistic.logistic_leverage(a, epsilon=1.0, delta=0.0, neighbours="add_remove")
     with pytest.raises(ValueError, match="scale="):
         logistic.logistic_gamma_epsilon(a, 1.0, leverage=0.1, neighbours="add_remove")
 
 
 @together.over("delta", [-0.1, 1.0, math.nan])
 def test_deltas_that_are_none_are_refused(delta):
-    with pytest.raises(InvalidBudget, match="delta="):
-        logistic.logistic_leverage(0.1, epsilon=1.0, delta=delta, neighbours="add_remove")
     with pytest.raises(InvalidBudget, match="delta="):
         logistic.logistic_ratio(epsilon=1.0, delta=delta, leverage=0.1, neighbours="add_remove")

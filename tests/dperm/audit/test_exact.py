@@ -57,7 +57,7 @@ def test_an_outcome_of_one_side_only_costs_infinity_until_delta_covers_it():
 @together.over("delta", [0.0, 1e-9, 0.01, 0.2, 0.6])
 @together.over("epsilon", EPSILONS)
 def test_randomized_response_at_any_delta(epsilon, delta):
-    audit = exact(lambda truth: reference_laws.randomized_response(truth, epsilon=epsilon), [(0, 1)], delta=delta)
+    audit = exact(lambda truth: reference_laws.bit(epsilon if truth else -epsilon), [(0, 1)], delta=delta)
     left = math.exp(epsilon) - delta * (1 + math.exp(epsilon))
     assert audit.epsilon == pytest.approx(max(0.0, math.log(left)) if left > 0 else 0.0, abs=1e-12)
 
@@ -93,7 +93,7 @@ def test_long_events_are_cut_short_in_words_only():
 
 
 def test_claims_are_refuted_above_rounding_only():
-    audit = exact(lambda truth: reference_laws.randomized_response(truth, epsilon=1.0), [(0, 1)])
+    audit = exact(lambda truth: reference_laws.bit(1.0 if truth else -1.0), [(0, 1)])
     assert not audit.refutes(1.0)
     assert not audit.refutes(1.0 - 1e-12)
     assert audit.refutes(0.999)
