@@ -33,6 +33,7 @@ import numpy as np
 
 from dperm.domain import Budget
 from dperm_papers.dwork2018.shared import best_bit
+from dperm_papers.dwork2018.shared.counting import least
 
 # A mean error of the bits that excess alpha with confidence 11/12 does not exceed.
 MOST = 1 / 3
@@ -88,15 +89,5 @@ def differences(n: int, q: float, gamma: float) -> tuple[np.ndarray, np.ndarray]
 
 def records(d: int, alpha: float, bit: Bit) -> int:
     """Return the least n with which a bit errs at most 1/3 of the time on every law: d >= 2, alpha in (0, 1/4]."""
-    return max(_least(q, gamma, bit) for q, gamma in laws(d, alpha))
-
-
-def _least(q: float, gamma: float, bit: Bit) -> int:
-    """Return the least n on one law; the error falls with n."""
-    low, high = 0, 1
-    while error(high, q, gamma, bit) > MOST:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if error(middle, q, gamma, bit) <= MOST else (middle, high)
-    return high
+    # On each law the error falls with n.
+    return max(least(lambda n, q=q, gamma=gamma: error(n, q, gamma, bit) <= MOST) for q, gamma in laws(d, alpha))

@@ -24,7 +24,6 @@ Neighbours: replace-one.
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
@@ -36,6 +35,7 @@ from dperm_papers.dwork2018.averaging import experiment as averaging
 from dperm_papers.dwork2018.beyond import mean_walk
 from dperm_papers.dwork2018.beyond.settings import Settings
 from dperm_papers.dwork2018.shared import alternating, flips, parts
+from dperm_papers.dwork2018.shared.counting import least
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -89,17 +89,6 @@ def exponential_error(n: int, log_domain: int, epsilon: float) -> float:
     return float(stats.binom.pmf(at_c, n, 0.5) @ expit(np.logaddexp(*others)) / 2)
 
 
-def least(error: Callable[[int], float], alpha: float) -> int:
-    """Return the least n with an error of at most alpha, by doubling and halving: errors fall with n."""
-    low, high = 0, 1
-    while error(high) > alpha:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if error(middle) <= alpha else (middle, high)
-    return high
-
-
 def _over_alpha(settings: Settings, rows: Rows) -> None:
     beta, needed = settings.gammas[0], {}
     rows = rows.at(form="alpha", dataset="flip", flip=flips.FLIP)
@@ -144,8 +133,8 @@ def _over_domain(settings: Settings, rows: Rows) -> None:
     alpha, epsilon, walks = settings.alpha, settings.epsilon, []
     rows = rows.at(form="domain", dataset="two-points", epsilon=epsilon, alpha=alpha)
     for log_domain in settings.log_domains:
-        walks.append(least(lambda n, N=log_domain: walk_error(n, N, alpha, epsilon), alpha))
-        learner = least(lambda n, N=log_domain: exponential_error(n, N, epsilon), alpha)
+        walks.append(least(lambda n, N=log_domain: walk_error(n, N, alpha, epsilon) <= alpha))
+        learner = least(lambda n, N=log_domain: exponential_error(n, N, epsilon) <= alpha)
         rows.add("needed", walks[-1], mechanism="exppw", log_domain=log_domain, n=walks[-1])
         rows.add("needed", learner, mechanism="exp_mech", log_domain=log_domain, n=learner)
     rows.add("spread", max(walks) / min(walks) - 1, mechanism="exppw")

@@ -38,17 +38,6 @@ def draw(n: int, k: int, flip: float, rng: np.random.Generator) -> tuple[np.ndar
     return x, target(x, k) ^ (rng.random(n) < flip)
 
 
-def error(walk: exppw.Walk, k: int, flip: float, step: float) -> float:
-    """Return Err_P of ExpPW on one sample of points in [0, 1] without ties, exactly; `step` is that of `exppw.step`."""
-    ends = np.arange(1, k + 1) / (k + 1)
-    # Between two cuts both the target and the walk are constant.
-    cuts = np.unique(np.concatenate([[0.0], walk.x, ends, [1.0]]))
-    middle = (cuts[1:] + cuts[:-1]) / 2
-    one = expit(step * exppw.value(walk, cuts[:-1]))
-    wrong = np.where(target(middle, k) == 1, 1 - one, one)
-    return float(flip + (1 - 2 * flip) * np.sum(np.diff(cuts) * wrong))
-
-
 def errors(
     n: int, k: int, flip: float, bound: float, step: float, repeats: int, rng: np.random.Generator
 ) -> np.ndarray:

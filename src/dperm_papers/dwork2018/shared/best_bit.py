@@ -37,6 +37,7 @@ import numpy as np
 from scipy import stats
 
 from dperm.domain import Budget
+from dperm_papers.dwork2018.shared.counting import least
 
 # Minus the logarithm of a probability that no sum of doubles would see.
 _TAIL = 41.0
@@ -61,13 +62,7 @@ def error(n: int, q: float, budget: Budget) -> float:
 
 def records(q: float, budget: Budget, most: float) -> int:
     """Return the least n with E w(t) <= most < 1/2; E w(t) falls in n, for w falls and t grows (stochastically)."""
-    low, high = 0, 1
-    while error(high, q, budget) > most:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if error(middle, q, budget) <= most else (middle, high)
-    return high
+    return least(lambda n: error(n, q, budget) <= most)
 
 
 def few(d: int, epsilon: float) -> float:

@@ -46,6 +46,7 @@ from dperm.compiled import compiled
 from dperm.domain import Calibration
 from dperm.mechanisms.prediction import averaged
 from dperm.solvers.thresholds import minimise
+from dperm_papers.dwork2018.shared.counting import least
 
 FLIP = 0.2
 # Steps after which a walk that rises by 0.6 a step is taken not to come back, and records that give both sides so many.
@@ -163,11 +164,7 @@ def best_split(alpha: float, epsilon: float, calibration: Calibration = "tight",
         """Return the least r that m records a shard need; 0 if it is above `most`."""
         if most < 1 or mean_excess(m, most, noise(most), flip) > alpha:
             return 0
-        low, high = 0, most
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if mean_excess(m, middle, noise(middle), flip) <= alpha else (middle, high)
-        return high
+        return least(lambda r: mean_excess(m, r, noise(r), flip) <= alpha, most)
 
     fewest = 1
     while (1 - 2 * flip) * averaged.expected_clip(0.0, noise(fewest)) >= alpha:

@@ -26,6 +26,7 @@ from scipy import special, stats
 
 from dperm.compiled import compiled
 from dperm.domain import number
+from dperm_papers.dwork2018.shared.counting import least
 
 # Uniform numbers held at once.
 _BLOCK = 4_000_000
@@ -81,16 +82,10 @@ def pts_records(d: int, alpha: float, error: float, beta: float) -> int:
             break
     tails = np.array(tails)
 
-    def failure(n: int) -> float:
-        return float(stats.binom.pmf(np.arange(len(tails)), n, mass) @ tails)
+    def enough(n: int) -> bool:
+        return stats.binom.pmf(np.arange(len(tails)), n, mass) @ tails <= beta
 
-    low, high = 0, len(tails)
-    while failure(high) > beta:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if failure(middle) <= beta else (middle, high)
-    return high
+    return least(enough, len(tails))
 
 
 def pts_unseen(d: int, alpha: float, n: int) -> np.ndarray:

@@ -40,6 +40,7 @@ from scipy.special import log_expit
 from dperm.domain import Budget
 from dperm.mechanisms.prediction import soft_majority
 from dperm_papers.dwork2018.shared import best_bit, parts, realizable
+from dperm_papers.dwork2018.shared.counting import least
 from dperm_papers.dwork2018.softmajority.settings import Settings
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
@@ -89,18 +90,9 @@ def needed(dataset: str, d: int, alpha: float, wrong: np.ndarray, most: float = 
 
     if wrong[0] > alpha or most < 1:
         return math.inf
-    if not math.isinf(most):
-        low, high = 0, int(most)
-        if not enough(high):
-            return math.inf
-    else:
-        low, high = 0, 1
-        while not enough(high):
-            low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    if math.isinf(most):
+        return least(enough)
+    return least(enough, int(most)) if enough(int(most)) else math.inf
 
 
 def _votes(r: int, epsilon: float, calibration: str = "tight") -> np.ndarray:

@@ -40,6 +40,7 @@ from dperm import losses
 from dperm.compiled import compiled
 from dperm.mechanisms.prediction import stable_erm, stable_sgd
 from dperm_papers.dwork2018.shared import bounds, parts, projected, signs
+from dperm_papers.dwork2018.shared.counting import least
 from dperm_papers.dwork2018.stable.settings import Settings
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
@@ -82,18 +83,7 @@ def _excess(rows: Rows, value: float, bounds_: Mapping[str, float], **columns: A
 
 def needed(alpha: float, epsilon: float, calibration: str) -> int:
     """Return the least n at which Corollary 4.11's mechanism has a mean excess of alpha on `abs`, at the worst mean."""
-
-    def enough(n: int) -> bool:
-        return noisy_excess(n, epsilon, calibration)[0] <= alpha
-
-    high = 1
-    while not enough(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return least(lambda n: noisy_excess(n, epsilon, calibration)[0] <= alpha)
 
 
 def noisy_excess(n: int, epsilon: float, calibration: str) -> tuple[float, float, float]:
