@@ -173,12 +173,7 @@ class Client:
         return self._called("GET", "/v1/statement")
 
     def schema(self) -> dict[str, Any]:
-        """Return what a row has to look like: columns, bounds and classes, all public.
-
-        Returns
-        -------
-        dict
-        """
+        """Return what a row has to look like: columns, bounds and classes, all public."""
         return self._called("GET", "/v1/schema")
 
     def _called(self, verb: str, path: str, body: bytes | None = None, more: Mapping[str, str] | None = None) -> Any:

@@ -166,10 +166,6 @@ class Budget:
         fraction : float
             In (0, 1].
 
-        Returns
-        -------
-        Budget
-
         Raises
         ------
         InvalidBudget

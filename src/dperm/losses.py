@@ -261,10 +261,6 @@ def make(name: str, **parameters: float) -> Loss:
     **parameters : float
         Those of the loss, such as `knee` of huber.
 
-    Returns
-    -------
-    Loss
-
     Raises
     ------
     ValueError

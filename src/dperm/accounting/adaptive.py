@@ -75,10 +75,6 @@ def spent(total: Budget, releases: Iterable[Cost] | Mapping[Cost, int], accounta
     accountant : {"basic", "renyi"}
         Chosen before the first release.
 
-    Returns
-    -------
-    Spent
-
     Raises
     ------
     InvalidBudget
@@ -165,10 +161,6 @@ def difference(total: float, part: float) -> Decimal:
     Parameters
     ----------
     total, part : float
-
-    Returns
-    -------
-    Decimal
     """
     return max(Decimal(0), _decimal(total) - _decimal(part))
 

@@ -64,10 +64,6 @@ def checked_count(k: int) -> int:
     ----------
     k : int
 
-    Returns
-    -------
-    int
-
     Raises
     ------
     ValueError

@@ -128,10 +128,6 @@ def together(multipliers: list[float]) -> float:
     multipliers : list of float
         Standard deviations over sensitivities, 1/mu_j, each above 0.
 
-    Returns
-    -------
-    float
-
     References
     ----------
     Dong, Roth & Su 2022, Corollary 3.3.

@@ -76,10 +76,6 @@ def lower_bound(
         Of a scan over pairs of data sets (tuples of arrays) under one target: what is found of a data set is kept here,
         for the next pair that it is in.
 
-    Returns
-    -------
-    LineAudit
-
     Raises
     ------
     ValueError

@@ -66,10 +66,6 @@ class OneRun:
         ----------
         epsilon : float
             The claim, 0 or above.
-
-        Returns
-        -------
-        float
         """
         return self.against(lambda _: self.delta, at=(epsilon,))
 
@@ -80,10 +76,6 @@ class OneRun:
         ----------
         epsilon : float
             The claim, 0 or above.
-
-        Returns
-        -------
-        bool
         """
         return self.p_value(epsilon) <= 1 - self.confidence
 
@@ -96,10 +88,6 @@ class OneRun:
             epsilon -> delta, both 0 or above: the learner is claimed to be (epsilon, curve(epsilon))-private for all.
         at : sequence of float
             The epsilons at which the curve is asked.
-
-        Returns
-        -------
-        float
         """
         curved = [(epsilon, curve(epsilon)) for epsilon in at]
         found = [
@@ -155,10 +143,6 @@ def lower_bound(
         Tosses the coins and runs the learner, by streams of their own.
     guesses : sequence of int, optional
         Even numbers of guesses to be tried, at most m, fixed beforehand. By default m, m/2, m/4, ..., at least 6.
-
-    Returns
-    -------
-    OneRun
 
     Raises
     ------

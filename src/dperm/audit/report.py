@@ -41,41 +41,21 @@ class Report:
         return self.claim is not None and self.audit.refutes(self.claim)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON.
-
-        Returns
-        -------
-        dict
-        """
+        """Return plain values, for JSON."""
         found = asdict(self.audit)
         mine = {"claim": self.claim, "p_value": self.p_value, "refuted": self.refuted, "pair": self.pair}
         return {"subject": self.subject, **found, **mine}
 
     def json(self) -> str:
-        """Return the same as JSON.
-
-        Returns
-        -------
-        str
-        """
+        """Return the same as JSON."""
         return json.dumps(self.as_dict(), indent=2)
 
     def markdown(self) -> str:
-        """Return a table of one row.
-
-        Returns
-        -------
-        str
-        """
+        """Return a table of one row."""
         return markdown([self.as_dict()])
 
     def text(self) -> str:
-        """Return a few lines for people.
-
-        Returns
-        -------
-        str
-        """
+        """Return a few lines for people."""
         found, counts = self.audit, self.audit.counts
         at = f" at delta = {found.delta:g}" if found.delta else ""
         other = "neighbour" if found.likelier == "data" else "data"

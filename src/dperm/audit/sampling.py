@@ -70,10 +70,6 @@ class Audit:
         ----------
         epsilon : float
             The claim, above 0.
-
-        Returns
-        -------
-        float
         """
         return bounds.p_value(self.counts, epsilon=epsilon, delta=self.delta, model=self.model)
 
@@ -87,10 +83,6 @@ class Audit:
         ----------
         epsilon : float
             The claim, above 0.
-
-        Returns
-        -------
-        bool
         """
         return self.p_value(epsilon) <= 1 - self.confidence
 
@@ -135,10 +127,6 @@ def lower_bound(
         Scores to be tried besides our own.
     batch : int
         Draws asked of the mechanism at once, at least 1.
-
-    Returns
-    -------
-    Audit
 
     Raises
     ------
@@ -235,10 +223,6 @@ def whole(name: str, value: Any, least: int) -> int:
     value : object
     least : int
         The smallest that is allowed.
-
-    Returns
-    -------
-    int
 
     Raises
     ------

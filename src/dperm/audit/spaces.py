@@ -96,10 +96,6 @@ class Records:
         ----------
         relation : {"add_remove", "replace"}
         rng : Generator
-
-        Returns
-        -------
-        Pair
         """
         one_of("relation", relation, Neighbours)
         a, b = self._record(rng), self._record(rng)
@@ -116,10 +112,6 @@ class Records:
         pair : Pair
         relation : {"add_remove", "replace"}
         rng : Generator
-
-        Returns
-        -------
-        Pair
         """
         others, a, b = pair.parts
         part = rng.integers(4 if len(others[0]) else 3)
@@ -224,10 +216,6 @@ class Answers:
         ----------
         relation : {"add_remove", "replace"}
         rng : Generator
-
-        Returns
-        -------
-        Pair
         """
         one_of("relation", relation, Neighbours)
         return self._pair(self._base(rng), self._move(relation, rng))
@@ -240,10 +228,6 @@ class Answers:
         pair : Pair
         relation : {"add_remove", "replace"}
         rng : Generator
-
-        Returns
-        -------
-        Pair
         """
         (base, move), part = pair.parts, rng.integers(3)
         if part == 0:

@@ -69,10 +69,6 @@ def assert_private(
     pair : str
         What the data sets are, for the report.
 
-    Returns
-    -------
-    Report
-
     Raises
     ------
     PrivacyViolation

@@ -80,10 +80,6 @@ class TradeOff:
         ----------
         f : callable
             The trade-off function claimed: alpha, shape (m,) -> the least beta, in [0, 1 - alpha], never rising.
-
-        Returns
-        -------
-        bool
         """
         return bool((np.asarray(f(self.alpha)) > self.beta).any())
 
@@ -95,10 +91,6 @@ def gaussian(mu: float) -> Callable[[np.ndarray], np.ndarray]:
     ----------
     mu : float
         0 or above.
-
-    Returns
-    -------
-    callable
     """
     return lambda alpha: special.ndtr(-special.ndtri(np.asarray(alpha)) - mu)
 
@@ -109,10 +101,6 @@ def pure_or_approximate(epsilon: float, delta: float) -> Callable[[np.ndarray], 
     Parameters
     ----------
     epsilon, delta : float
-
-    Returns
-    -------
-    callable
     """
 
     def f(alpha):
@@ -145,10 +133,6 @@ def points(
     confidence : float
         In (0, 1): of all points together.
     rng : Generator
-
-    Returns
-    -------
-    TradeOff
 
     Raises
     ------

@@ -85,10 +85,6 @@ def noise_test(noise: np.ndarray, law: Gaussian | SphericalLaplace | Laplace) ->
     law : Gaussian, SphericalLaplace or Laplace
         With a scale above 0.
 
-    Returns
-    -------
-    NoiseTest
-
     Raises
     ------
     ValueError

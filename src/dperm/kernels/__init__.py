@@ -110,10 +110,6 @@ def linear(x_norm: float = 1.0) -> Kernel:
     x_norm : float
         Public bound on ||x||; R is the same.
 
-    Returns
-    -------
-    Kernel
-
     Raises
     ------
     DomainViolation
@@ -134,10 +130,6 @@ def polynomial(x_norm: float = 1.0, degree: int = 3, offset: float = 1.0) -> Ker
         At least 1.
     offset : float
         At least 0.
-
-    Returns
-    -------
-    Kernel
 
     Raises
     ------
@@ -165,10 +157,6 @@ def gaussian(bandwidth: float = 1.0) -> Kernel:
     bandwidth : float
         In the units of x.
 
-    Returns
-    -------
-    Kernel
-
     Raises
     ------
     DomainViolation
@@ -190,10 +178,6 @@ def custom(function: Function, R: float, *, name: str = "custom", lipschitz: flo
     name : str
     lipschitz : float, optional
         L_phi, if known.
-
-    Returns
-    -------
-    Kernel
 
     Raises
     ------

@@ -163,10 +163,6 @@ def plan(
     wanted : float, optional
         An excess error, such as 0.02, for which the records that it takes are asked.
 
-    Returns
-    -------
-    Plan
-
     Raises
     ------
     ValueError

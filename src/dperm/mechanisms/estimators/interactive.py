@@ -197,10 +197,6 @@ class PINP(KernelEstimator):
         X : array_like or CSR, shape (m, d)
             Rows with sqrt(K(x, x)) <= R.
 
-        Returns
-        -------
-        Answers
-
         Raises
         ------
         BudgetExhausted

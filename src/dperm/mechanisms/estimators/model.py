@@ -11,7 +11,7 @@ from dp_accounting import dp_event
 from scipy import special
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -109,10 +109,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         return "take calibration='tight'"
 
     def _loss(self) -> losses.Loss:
-        given = {} if self.loss_parameters is None else self.loss_parameters
-        if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
-            raise ValueError(f"loss_parameters={given!r} must be a dict such as {{'knee': 0.5}}, or None")
-        return losses.make(self.loss, **given)
+        return declared_loss(self.loss, self.loss_parameters)
 
     def __sklearn_is_fitted__(self) -> bool:
         # What `fit` sets last.
@@ -182,17 +179,29 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         return (accuracy_score if classifies(self) else r2_score)(y, self.predict(X))
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.non_deterministic = self.random_state is None
-        # Noise at a small budget may drown any signal: accuracy is not a property of correct code here.
-        if classifies(self):
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=self._several(), poor_score=True)
-        else:
-            tags.estimator_type = "regressor"
-            tags.regressor_tags = RegressorTags(poor_score=True)
-        return tags
+        return tagged(self, super().__sklearn_tags__(), classifier=classifies(self))
+
+
+def declared_loss(name: str, parameters: Any) -> losses.Loss:
+    """Return the loss of this name, or refuse its parameters."""
+    given = {} if parameters is None else parameters
+    if not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
+        raise ValueError(f"loss_parameters={given!r} must be a dict such as {{'knee': 0.5}}, or None")
+    return losses.make(name, **given)
+
+
+def tagged(estimator: Any, tags: Tags, *, classifier: bool) -> Tags:
+    """Return scikit-learn's tags of a private classifier or regressor."""
+    tags.target_tags.required = True
+    tags.non_deterministic = estimator.random_state is None
+    # Noise at a small budget may drown any signal: accuracy is not a property of correct code here.
+    if classifier:
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=estimator._several(), poor_score=True)
+    else:
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags(poor_score=True)
+    return tags
 
 
 def told(

@@ -90,10 +90,6 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
     def row_budget(self) -> Budget:
         """Return what the fit spends for one row.
 
-        Returns
-        -------
-        Budget
-
         Raises
         ------
         InvalidBudget

@@ -10,13 +10,12 @@ import numpy as np
 from dp_accounting import dp_event
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
 from dperm.accounting import filters
 from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of, tame_rows
 from dperm.errors import NoGuaranteeWarning
-from dperm.mechanisms.estimators.model import declared, encoded, generator, told
+from dperm.mechanisms.estimators.model import declared, encoded, generator, tagged, told
 from dperm.mechanisms.estimators.records import queried, stated, validated
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
@@ -290,14 +289,4 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         return measure(y, answers)
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.non_deterministic = self.random_state is None
-        # Noise at a small budget may drown any signal: accuracy is not a property of correct code here.
-        if self._classifies():
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=self._several(), poor_score=True)
-        else:
-            tags.estimator_type = "regressor"
-            tags.regressor_tags = RegressorTags(poor_score=True)
-        return tags
+        return tagged(self, super().__sklearn_tags__(), classifier=self._classifies())

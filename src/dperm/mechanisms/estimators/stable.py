@@ -1,7 +1,6 @@
 """What the stable predictors share: bounds, labels, and one noisy linear answer a row, or one noisy model for all."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Literal
 
@@ -14,7 +13,7 @@ from dperm import losses
 from dperm.domain import Budget, Domain, bounded_rows, one_of
 from dperm.mechanisms import vacuous
 from dperm.mechanisms.base import Release
-from dperm.mechanisms.estimators.model import EVENTS
+from dperm.mechanisms.estimators.model import EVENTS, declared_loss
 from dperm.mechanisms.estimators.prediction import PrivatePredictor
 from dperm.mechanisms.estimators.records import queried
 from dperm.mechanisms.estimators.whole import one_fit
@@ -157,7 +156,4 @@ class StablePredictor(PrivatePredictor):
         return Domain(float(np.hypot(declared.x_norm, 1.0)), declared.y_bound, declared.theta_norm)
 
     def _loss(self) -> losses.Loss:
-        given = {} if self.loss_parameters is None else self.loss_parameters
-        if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
-            raise ValueError(f"loss_parameters={given!r} must be a dict such as {{'knee': 0.5}}, or None")
-        return losses.make(self.loss, **given)
+        return declared_loss(self.loss, self.loss_parameters)

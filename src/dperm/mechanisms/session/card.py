@@ -73,12 +73,7 @@ class PrivacyCard:
     versions: dict[str, str]
 
     def to_json(self) -> str:
-        """Return the card for machines.
-
-        Returns
-        -------
-        str
-        """
+        """Return the card for machines."""
         return json.dumps(asdict(self), sort_keys=True, indent=1)
 
     def __str__(self):
@@ -111,10 +106,6 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
         Fitted; a Pipeline's last step stands for it.
     session : PrivacySession, optional
         In which it was fitted: then the card says what all releases promise together, and for whom.
-
-    Returns
-    -------
-    PrivacyCard
 
     Raises
     ------

@@ -199,10 +199,6 @@ class PrivacySession:
         Parameters
         ----------
         model : estimator
-
-        Returns
-        -------
-        bool
         """
         cost = _cost(model)
         if cost is None:
@@ -213,12 +209,7 @@ class PrivacySession:
         return (type(model).__name__, cost.epsilon, cost.delta) in made
 
     def statement(self) -> SessionStatement:
-        """Return what all releases so far promise together.
-
-        Returns
-        -------
-        SessionStatement
-        """
+        """Return what all releases so far promise together."""
         with self._books.serving.turn():
             entries = list(self._books.entries.values())
         now = adaptive.spent(self.total, [one.cost for one in entries], self.accountant)

@@ -60,12 +60,7 @@ class SessionStatement:
         return "\n".join([*lines, *(f"- {words}" for words in self.releases)])
 
     def to_json(self) -> str:
-        """Return the statement for machines.
-
-        Returns
-        -------
-        str
-        """
+        """Return the statement for machines."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
