@@ -30,6 +30,7 @@ LIBRARIES = (
     "numpy",
     "pandas",
     "pyarrow.parquet",
+    "pyarrow.dataset",
     "scipy.special",
     "scipy.optimize",
     "scipy.stats",
@@ -86,6 +87,9 @@ def _load(preamble: str) -> None:
     for library in (preamble, *LIBRARIES):
         with contextlib.suppress(Exception):
             importlib.import_module(library)
+    # Before the first function that it compiles, or reads from its cache, Numba takes a fifth of a second: once for all.
+    with contextlib.suppress(Exception):
+        importlib.import_module("numba").njit(lambda: 0)()
     # Some libraries add to the search path.
     sys.path[:] = path
     # What is loaded is no garbage, and a fork that searched it would copy its pages.
