@@ -87,7 +87,7 @@ def _load(preamble: str) -> None:
     for library in (preamble, *LIBRARIES):
         with contextlib.suppress(Exception):
             importlib.import_module(library)
-    # Before the first function that it compiles, or reads from its cache, Numba takes a fifth of a second: once for all.
+    # Before the first function that it compiles or finds in its cache, Numba takes a fifth of a second: once for all.
     with contextlib.suppress(Exception):
         importlib.import_module("numba").njit(lambda: 0)()
     # Some libraries add to the search path.
