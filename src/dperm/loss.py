@@ -67,25 +67,13 @@ class Loss:
     def targets_of(self, y: np.ndarray, domain: Domain, *, clip: bool = False) -> np.ndarray:
         """Return the targets, all within the domain for which the suprema hold.
 
-        Parameters
-        ----------
-        y : ndarray, shape (n,)
-            Numbers of any type; the result is float64.
-        domain : Domain
-            Its `y_bound` is Y; without one, real targets and counts have no bound.
-        clip : bool
-            Move every other target to the nearest of the domain instead of raising (NaN to 0, of labels all but
-            positive ones to -1; without a `y_bound` to `FAR` times sup |l'| beyond the margins). Each by itself, so
-            that neighbouring data sets stay neighbours under both relations.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
-        Raises
-        ------
-        DomainViolation
-            If a target is outside the domain and `clip` is False. The message gives nothing of the data.
+        - y: shape (n,); numbers of any type. The result is float64.
+        - domain: its `y_bound` is Y; without one, real targets and counts have no bound.
+        - clip: move every other target to the nearest of the domain instead of raising (NaN to 0, of labels all but
+          positive ones to -1; without a `y_bound` to `FAR` times sup |l'| beyond the margins). Each by itself, so
+          that neighbouring data sets stay neighbours under both relations.
+        - Raises DomainViolation: if a target is outside the domain and `clip` is False. The message gives nothing of
+          the data.
         """
         y = np.asarray(y, dtype=np.float64)
         if self.targets == "binary":
@@ -121,40 +109,16 @@ class Loss:
         return min(FAR * (slope if math.isfinite(slope) else 1.0) + margin, MOST)
 
     def gradient_bound(self, domain: Domain) -> float:
-        """Return zeta = R sup |l'|.
+        """Return zeta = R sup |l'|, in units of the loss over theta.
 
-        Parameters
-        ----------
-        domain : Domain
-
-        Returns
-        -------
-        float
-            In units of the loss over theta.
-
-        Raises
-        ------
-        DomainViolation
-            If the domain does not bound the derivative; the message names the missing bound.
+        DomainViolation if the domain does not bound the derivative; the message names the missing bound.
         """
         return domain.x_norm * self._finite(domain, 0, "gradient")
 
     def curvature_bound(self, domain: Domain) -> float:
-        """Return lambda = R^2 sup l''.
+        """Return lambda = R^2 sup l'', in units of the loss over theta squared.
 
-        Parameters
-        ----------
-        domain : Domain
-
-        Returns
-        -------
-        float
-            In units of the loss over theta squared.
-
-        Raises
-        ------
-        DomainViolation
-            If the loss has a kink (no finite lambda: smooth it) or the domain does not bound its curvature.
+        DomainViolation if the loss has a kink (no finite lambda: smooth it) or the domain does not bound its curvature.
         """
         return domain.x_norm**2 * self._finite(domain, 1, "curvature")
 

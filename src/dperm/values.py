@@ -27,12 +27,7 @@ _DATED = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; a missing one (NaN, pandas' NA), which does not say, is equal to none.
-
-    Parameters
-    ----------
-    one, other : object
-    """
+    """Return whether two values are equal; a missing one (NaN, pandas' NA), which does not say, is equal to none."""
     try:
         found = one == other
         # An array is no value, whatever it holds.
@@ -42,12 +37,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def absent(value: Any) -> bool:
-    """Return whether a value is missing: None, NaN, what is not equal to itself, or a text that says so.
-
-    Parameters
-    ----------
-    value : object
-    """
+    """Return whether a value is missing: None, NaN, what is not equal to itself, or a text that says so."""
     if value is None or not equal(value, value):
         return True
     # By its type: `isinstance` asks the object, which may raise.
@@ -55,12 +45,7 @@ def absent(value: Any) -> bool:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a value as a float, or None where it is no number, or too large for one.
-
-    Parameters
-    ----------
-    value : object
-    """
+    """Return a value as a float, or None where it is no number, or too large for one."""
     try:
         # `float` takes complex and masked numbers, with a warning, and of a longer object its only entry.
         if isinstance(value, (complex, np.complexfloating, np.ma.MaskedArray)):
@@ -77,10 +62,6 @@ def read_moment(value: Any) -> float | None:
     """Return a date or time (of the standard library or NumPy, or a text in ISO 8601) as days since 1970, or None.
 
     A time without a zone is taken as UTC. The day 20050101 is one as a number as well.
-
-    Parameters
-    ----------
-    value : object
     """
     try:
         if isinstance(value, np.datetime64):
@@ -107,12 +88,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def read_flag(value: Any) -> float | None:
-    """Return what `read_number` does, and of a text that says true or false 1 or 0, as of a truth value.
-
-    Parameters
-    ----------
-    value : object
-    """
+    """Return what `read_number` does, and of a text that says true or false 1 or 0, as of a truth value."""
     found = read_number(value)
     return _TRUTHS.get(value.strip()) if found is None and issubclass(type(value), str) else found
 
@@ -122,10 +98,6 @@ def identity(value: Any) -> Any:
 
     A number, a truth value or a text that says one is a float ("01", 1, 1.0 and True are one level); a date, or a text
     that begins with one, a moment; all else its text, without blanks around it.
-
-    Parameters
-    ----------
-    value : object
     """
     number = _as_number(value)
     if number is not None:
@@ -138,17 +110,8 @@ def identity(value: Any) -> Any:
 def placing(levels: Sequence[Any]) -> Callable[[Any], int]:
     """Return the function from a value to its place among the levels, to ABSENT where it is missing, else to UNKNOWN.
 
-    A value is the level that has its `identity`. A last level None takes all others.
-
-    Parameters
-    ----------
-    levels : sequence
-        Text, numbers, and None at most at the end.
-
-    Raises
-    ------
-    ConfigError
-        If two levels are one.
+    A value is the level that has its `identity`. Levels are text, numbers, and None at most at the end, which takes all
+    others. ConfigError if two levels are one.
     """
     places: dict[Any, int] = {}
     for place, level in enumerate(levels):

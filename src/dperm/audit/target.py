@@ -74,15 +74,8 @@ class Target:
 def halves(tails: Tails) -> tuple[Callable, Callable]:
     """Return `cdf` and `sf` of a target whose law gives both at once.
 
-    Parameters
-    ----------
-    tails : callable
-        (points, data) -> probabilities at or below, and above, each of the points.
-
-    Returns
-    -------
-    tuple of two callables
-        Asked for the same arrays one after the other, they call `tails` once.
+    - tails: (points, data) -> probabilities at or below, and above, each of the points. Where both are asked for the
+      same arrays one after the other, it is called once.
     """
     last: tuple = (None, None, None)
 

@@ -38,22 +38,11 @@ _BLOCKS = 200
 class Count(Listener):
     """A number of answers that may be given, counted before they are.
 
-    Parameters
-    ----------
-    answers : int
-        How many; 0 or above.
-    terms : dict
-        What an answer is; a journal of other terms is refused.
-    path : path-like or URL, optional
-        The journal (`dperm.mechanisms.stores`). Without one, nothing outlives the object, and it cannot be copied.
-    reserve : int, optional
-        Answers written off at once; by default half a per cent, 1 at least. `charge` is quick within a block.
-
-    Attributes
-    ----------
-    answers : int
-    serving : Serving
-        Its turns, for what answers on it.
+    - answers: 0 or above.
+    - terms: what an answer is; a journal of other terms is refused.
+    - path: the journal (`dperm.mechanisms.stores`). Without one, nothing outlives the object, and it cannot be copied.
+    - reserve: answers written off at once; by default half a per cent, 1 at least. `charge` is quick within a block.
+    - serving: its turns, for what answers on it.
     """
 
     def __init__(
