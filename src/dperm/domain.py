@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -98,6 +98,20 @@ def _as_float(value: Real) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def integer(name: str, value: Any, least: int, remedy: str, *, error: type[ValueError] = ValueError) -> int:
+    """Return `value` as an int, or refuse it: an integer of `least` or above, neither a bool, a float nor a string.
+
+    Parameters
+    ----------
+    name, value, remedy, error
+        As of `number`.
+    least : int
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise error(f"{name}={value!r} must be an integer, {least} or above; {remedy}")
+    return int(value)
+
+
 def checked_field(record: Any, name: str, low: float, high: float, **how: Any) -> None:
     """Check a number of a frozen dataclass, and keep it as Python's: NumPy's short ones overflow or round.
 
@@ -113,21 +127,11 @@ def checked_field(record: Any, name: str, low: float, high: float, **how: Any) -
 
 
 def changed_gradients(neighbours: Neighbours) -> int:
-    """Return by how many records' gradients the data sets of a pair differ.
+    """Return by how many records' gradients the data sets of a pair differ: 1 for add/remove, 2 for replace-one.
 
     Parameters
     ----------
     neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    int
-        1 for add/remove, 2 for replace-one.
-
-    Raises
-    ------
-    ValueError
-        If `neighbours` is another word.
     """
     one_of("neighbours", neighbours, Neighbours)
     return _GRADIENTS[neighbours]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from dperm.domain import NORM_SLACK, Budget, Domain, PrivacyStatement, bounded_rows, number, tame_rows
+from dperm.domain import NORM_SLACK, Budget, Domain, PrivacyStatement, bounded_rows, integer, number, tame_rows
 from dperm.errors import DomainViolation, DpermError, InvalidBudget, ReleaseError
 
 not_numbers = st.sampled_from(["1", "1e-6", None, True, False, 1j, [1.0], np.array([1.0, 2.0])])
@@ -322,3 +322,13 @@ def test_a_seeded_release_is_refused():
         PrivacyStatement(**(STATEMENT | {"seeded": True, "mode": "release"}))
     with pytest.raises(ValueError, match="mode='public' is not one of"):
         PrivacyStatement(**(STATEMENT | {"mode": "public"}))
+
+
+@together.over("value", [0, -1, 1.0, True, np.True_, "2", None])
+def test_what_is_no_integer_from_the_least_on_is_refused(value):
+    with pytest.raises(InvalidBudget, match=r"k=.* must be an integer, 1 or above; it counts"):
+        integer("k", value, 1, "it counts", error=InvalidBudget)
+
+
+def test_an_integer_is_given_as_python_s():
+    assert type(integer("k", np.int8(3), 3, "it counts")) is int

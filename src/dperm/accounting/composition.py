@@ -16,13 +16,12 @@ Every function speaks of adaptive composition under one neighbouring relation, t
 import functools
 import math
 from collections.abc import Callable
-from numbers import Integral
 
 import numpy as np
 from scipy import optimize, special
 
 from dperm.accounting.gaussian import SMALLEST_DELTA
-from dperm.domain import number
+from dperm.domain import integer, number
 from dperm.errors import InvalidBudget
 
 # Every root is stepped inward by this, far above the rounding of what it is a root of.
@@ -69,9 +68,7 @@ def checked_count(k: int) -> int:
     ValueError
         If it is none, or below 1.
     """
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k={k!r} must be an integer, 1 or above; it counts the releases")
-    return int(k)
+    return integer("k", k, 1, "it counts the releases")
 
 
 def advanced(epsilon: float, delta: float, k: int) -> float:

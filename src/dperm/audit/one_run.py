@@ -26,8 +26,7 @@ import numpy as np
 
 from dperm.accounting.gaussian import hockey_stick
 from dperm.audit import bounds
-from dperm.audit.sampling import whole
-from dperm.domain import number
+from dperm.domain import integer, number
 
 # Fewer guesses refute nothing: at epsilon = 0 all of five are right with a chance of 3 %.
 _FEWEST = 6
@@ -154,7 +153,7 @@ def lower_bound(
     Source: Steinke, Nasr & Jagielski 2023, "Privacy auditing with one (1) training run". Neighbouring relation:
     add/remove.
     """
-    m = whole("canaries", canaries, _FEWEST)
+    m = integer("canaries", canaries, _FEWEST, "each is a record that is in or out")
     number("delta", delta, 0, 1, ends="[)", remedy="take 0 for pure privacy")
     number("confidence", confidence, 0, 1, remedy="0.95 is usual")
     tried = _tried(m, guesses)
@@ -174,7 +173,7 @@ def _tried(canaries: int, guesses: Sequence[int] | None) -> tuple[int, ...]:
     if guesses is None:
         halvings = range(int(math.log2(canaries / _FEWEST)) + 1)
         return tuple(dict.fromkeys(2 * (canaries >> (halving + 1)) for halving in halvings))
-    made = tuple(whole("guesses", number_of, 2) for number_of in guesses)
+    made = tuple(integer("guesses", number_of, 2, "half of them say in, half out") for number_of in guesses)
     if not made or any(number_of % 2 or number_of > canaries for number_of in made):
         raise ValueError(f"guesses={list(guesses)} must be even numbers, at most the {canaries} canaries, one at least")
     return made

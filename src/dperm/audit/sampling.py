@@ -7,7 +7,6 @@ pair of data sets: a small bound shows no privacy, a large one refutes a claim.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from dperm.audit import bounds, events, floating
 from dperm.audit.bounds import Counts, Model
 from dperm.audit.events import Event
-from dperm.domain import number, one_of
+from dperm.domain import integer, number, one_of
 
 Mechanism = Callable[[Any, int, np.random.Generator], np.ndarray]
 
@@ -25,6 +24,8 @@ BATCH = 50_000
 CHOOSING = 0.4
 # Fewer leave nothing to choose an event from.
 LEAST_DRAWS = 100
+# What is said of a number that is none.
+DRAWN = "it counts draws of the mechanism"
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def lower_bound(
     ValueError
         If an argument is outside its range, or the outputs are no finite numbers of one shape.
     """
-    draws, batch = whole("draws", draws, LEAST_DRAWS), whole("batch", batch, 1)
+    draws, batch = integer("draws", draws, LEAST_DRAWS, DRAWN), integer("batch", batch, 1, DRAWN)
     number("confidence", confidence, 0, 1, remedy="0.95 is usual")
     one_of("model", model, Model)
     ends, remedy = ("()", "a Gaussian trade-off needs one above 0") if model == "gaussian" else ("[)", "0 is pure")
@@ -211,24 +212,3 @@ def outputs(mechanism: Mechanism, data: Any, draws: int, rng: np.random.Generato
                 "mechanism gave outputs that are not finite: such an output is an event of its own; map it to a number"
             )
         yield outputs
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """Return a whole number, or refuse it.
-
-    Parameters
-    ----------
-    name : str
-        What the user calls the value.
-    value : object
-    least : int
-        The smallest that is allowed.
-
-    Raises
-    ------
-    ValueError
-        If `value` is no whole number of at least `least`.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
-    return int(value)

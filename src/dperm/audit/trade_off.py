@@ -22,8 +22,8 @@ from scipy import special
 
 from dperm.audit import events, floating
 from dperm.audit.bounds import lower_probability, upper_probability
-from dperm.audit.sampling import BATCH, CHOOSING, LEAST_DRAWS, Mechanism, outputs, whole
-from dperm.domain import number
+from dperm.audit.sampling import BATCH, CHOOSING, DRAWN, LEAST_DRAWS, Mechanism, outputs
+from dperm.domain import integer, number
 
 # Thresholds of a score, and the least share of the draws that may lie beyond the outer ones.
 _THRESHOLDS, _THINNEST = 24, 5
@@ -139,7 +139,7 @@ def points(
     ValueError
         If an argument is outside its range, or the outputs are no finite numbers of one shape.
     """
-    draws = whole("draws", draws, LEAST_DRAWS)
+    draws = integer("draws", draws, LEAST_DRAWS, DRAWN)
     number("confidence", confidence, 0, 1, remedy="0.95 is usual")
     streams = rng.spawn(4)
     choosing = int(CHOOSING * draws)

@@ -193,7 +193,7 @@ def test_a_gaussian_trade_off_is_labelled():
 @together.over(
     "options, words",
     [
-        ({"draws": 99}, "draws=99 must be a whole number, at least 100"),
+        ({"draws": 99}, "draws=99 must be an integer, 100 or above"),
         ({"draws": 1e4}, "draws=10000.0"),
         ({"batch": 0}, "batch=0"),
         ({"delta": 1.0}, "delta=1.0"),

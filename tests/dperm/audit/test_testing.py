@@ -119,7 +119,7 @@ def test_a_test_that_could_not_fail_is_refused():
         ({"epsilon": 0}, "epsilon=0"),
         ({"delta": 1}, "delta=1"),
         ({"false_alarms": 0}, "false_alarms=0"),
-        ({"draws": 9}, "draws=9 must be a whole number"),
+        ({"draws": 9}, "draws=9 must be an integer"),
     ],
 )
 def test_mistakes_are_named(options, words):

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from dperm.domain import number
+from dperm.domain import integer, number
 from dperm.errors import DomainViolation, VacuousWarning
 from dperm.mechanisms.estimators.prediction import PrivatePredictor
 from dperm.mechanisms.prediction import exppw
@@ -109,8 +109,7 @@ class ExpPW(PrivatePredictor):
 
     def _check_declared(self):
         exppw.walk_bound(self.alpha, self.epsilon, self.calibration, self.neighbours)
-        if isinstance(self.feature, bool) or not isinstance(self.feature, int | np.integer) or self.feature < 0:
-            raise ValueError(f"feature={self.feature!r} must be an integer, 0 or above: the column that is read")
+        integer("feature", self.feature, 0, "it is the column that is read")
 
     def _rows(self, X):
         remedy = f"rows have {X.shape[1]} columns, counted from 0"

@@ -16,7 +16,7 @@ from dperm.losses import Loss
 from dperm.mechanisms.base import target
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, declared, generator
-from dperm.mechanisms.estimators.records import queried, validated
+from dperm.mechanisms.estimators.records import check_flags, queried, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.queries import fitted, keys, parameters
@@ -75,9 +75,7 @@ class KernelEstimator(PrivateModel):
         """
         # What was declared wrongly is blamed before the rows are.
         budget, loss, made = Budget(self.epsilon, self.delta), self._loss(), self._kernel()
-        for name in ("fit_intercept", "clip"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        check_flags(self, "fit_intercept", "clip")
         setting = self._setting(loss, made)
         self._check_declared(setting, budget)
         if getattr(self, "state", None) is not None:

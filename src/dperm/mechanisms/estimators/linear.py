@@ -14,7 +14,7 @@ from dperm.mechanisms import vacuous
 from dperm.mechanisms.base import Release, bounds_everywhere
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import UNDECLARED, PrivateModel, classifies, declared, generator
-from dperm.mechanisms.estimators.records import queried, validated
+from dperm.mechanisms.estimators.records import check_flags, queried, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.multinomial import Multinomial
 
@@ -86,9 +86,7 @@ class LinearEstimator(PrivateModel):
         budget, loss = Budget(self.epsilon, self.delta), self._loss()
         domain = Domain(x_norm=self.x_norm, y_bound=y_bound)
         one_of("calibration", self.calibration, Calibration)
-        for name in ("fit_intercept", "clip", "release"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        check_flags(self, "fit_intercept", "clip", "release")
         if self.release:
             if self.random_state is not None:
                 raise ReleaseError("release=True draws from the operating system; leave random_state out (None)")

@@ -10,6 +10,7 @@ from dperm.errors import DomainViolation, InvalidBudget, ReleaseError
 from dperm.mechanisms import napp
 from dperm.mechanisms.base import share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.mechanisms.estimators.records import check_flags
 from dperm.mechanisms.napp import losses
 from dperm.mechanisms.napp.arguments import counts_of
 from dperm.mechanisms.napp.validity import named, remedies
@@ -240,8 +241,7 @@ class NAPP(LinearEstimator):
             number("x_norm", self.x_norm, _SHORTEST, MOST, ends="[]", error=DomainViolation, remedy=scale)
         if self.loss == "poisson":
             self._check_counts_bounds()
-        if not isinstance(self.moor, bool | np.bool_):
-            raise ValueError(f"moor={self.moor!r} must be True or False")
+        check_flags(self, "moor")
         # All that can be refused without the data is refused before they are looked at.
         widths = [np.size(wall) for wall in (self.low, self.high) if np.ndim(wall)]
         if self.fit_intercept:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dperm.accounting import shares
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.accounting.gaussian import gaussian_ratio
-from dperm.domain import Budget, PrivacyStatement
+from dperm.domain import Budget, PrivacyStatement, integer
 from dperm.errors import DataError, InvalidBudget
 from dperm.mechanisms import diagnostics
 from dperm.mechanisms.estimators.gradient import DescentEstimator
@@ -98,8 +98,7 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
             If another parameter is wrong.
         """
         budget, k = Budget(self.epsilon, self.delta), self.rows
-        if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"rows={k!r} must be a whole number, at least 1: the most rows of a person that are used")
+        integer("rows", k, 1, "it is the most rows of a person that are used")
         if not (isinstance(self.estimator, BaseEstimator) and hasattr(self.estimator, "epsilon")):
             raise ValueError(f"estimator={self.estimator!r} must be a private estimator, such as OutputPerturbation()")
         if self.neighbours != "add_remove":

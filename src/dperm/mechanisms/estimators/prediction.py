@@ -13,10 +13,10 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from dperm.accounting import filters
-from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of, tame_rows
+from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, integer, one_of, tame_rows
 from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import declared, encoded, generator, tagged, told
-from dperm.mechanisms.estimators.records import queried, stated, validated
+from dperm.mechanisms.estimators.records import check_flags, queried, stated, validated
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 from dperm.mechanisms.queries import Fresh, Known, Noise, first_of, fitted, keys, parameters
@@ -141,12 +141,8 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         if self.calibration not in self.calibrations:
             allowed = ", ".join(map(repr, self.calibrations))
             raise ValueError(f"calibration={self.calibration!r} is not one of {allowed}")
-        if not isinstance(self.clip, bool | np.bool_):
-            raise ValueError(f"clip={self.clip!r} must be True or False")
-        if isinstance(self.queries, bool) or not isinstance(self.queries, int | np.integer) or self.queries < 1:
-            raise ValueError(
-                f"queries={self.queries!r} must be an integer, 1 or above; it counts the rows that are answered"
-            )
+        check_flags(self, "clip")
+        integer("queries", self.queries, 1, "it counts the rows that are answered")
         self._check_declared()
         if self.state is not None:
             parameters(self)

@@ -69,6 +69,14 @@ def _covered(estimator: Any) -> bool:
     return not finer and method != "literal"
 
 
+def check_flags(estimator: Any, *names: str) -> None:
+    """Refuse parameters of these names that are neither True nor False."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name}={value!r} must be True or False")
+
+
 def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> tuple[Any, np.ndarray]:
     """Return X as floats and y as scikit-learn has them; where `fit` is total, NaN, infinity and no records pass too.
 

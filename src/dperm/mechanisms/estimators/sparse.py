@@ -10,7 +10,7 @@ from dperm.mechanisms import sparse, vacuous
 from dperm.mechanisms.base import share_or_default
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
-from dperm.mechanisms.estimators.records import queried
+from dperm.mechanisms.estimators.records import check_flags, queried
 from dperm.mechanisms.estimators.support import SampAggSupport, SparseEstimator
 from dperm.mechanisms.support import limits
 
@@ -165,7 +165,7 @@ class SparseRegression(RegressorMixin, SparseEstimator):
 
     def _check_declared(self):
         one_of("support", self.support, sparse.Support)
-        self._check_flag("fit_intercept")
+        check_flags(self, "fit_intercept")
         self._check_bounds()
         if self.support == "samp_agg":
             self._check_votes()

@@ -15,7 +15,7 @@ from dperm.mechanisms import vacuous
 from dperm.mechanisms.base import Release
 from dperm.mechanisms.estimators.model import EVENTS, declared_loss
 from dperm.mechanisms.estimators.prediction import PrivatePredictor
-from dperm.mechanisms.estimators.records import queried
+from dperm.mechanisms.estimators.records import check_flags, queried
 from dperm.mechanisms.estimators.whole import one_fit
 from dperm.mechanisms.prediction import stable_model
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
@@ -126,8 +126,7 @@ class StablePredictor(PrivatePredictor):
         return super()._event(guarantee) if self.answers == "each" else self._released
 
     def _check_declared(self):
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(f"fit_intercept={self.fit_intercept!r} must be True or False")
+        check_flags(self, "fit_intercept")
         one_of("answers", self.answers, Answers)
         if self.answers == "model" and self.calibration != "tight":
             raise ValueError(

@@ -19,6 +19,7 @@ from dperm.domain import (
     Guarantee,
     Neighbours,
     PrivacyStatement,
+    integer,
     number,
     one_of,
     tame_rows,
@@ -26,7 +27,7 @@ from dperm.domain import (
 from dperm.errors import DomainViolation, NoGuaranteeWarning, SolverError
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import generator
-from dperm.mechanisms.estimators.records import stated, table, validated
+from dperm.mechanisms.estimators.records import check_flags, stated, table, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.support import exp_mech, limits, samp_agg
 
@@ -93,7 +94,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         one_of("calibration", self.calibration, self._offered)
         one_of("neighbours", self.neighbours, Neighbours)
         limits.checked_size(self.size)
-        self._check_flag("clip")
+        check_flags(self, "clip")
         self._check_declared()
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=True)
@@ -122,11 +123,6 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         )
         return self
 
-    def _check_flag(self, name: str) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name}={value!r} must be True or False")
-
     def _check_bounds(self) -> None:
         """Refuse public bounds that are missing or outside their range."""
         if self.y_bound is None:
@@ -143,7 +139,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         remedy = "it is the public Lambda of the blocks' lassos; samp_agg.paper_penalty has the paper's"
         number("penalty", self.penalty, LEAST, MOST, ends="[]", remedy=remedy)
         if self.blocks is not None:
-            limits.checked_whole("blocks", self.blocks, "it is the public number of blocks")
+            integer("blocks", self.blocks, 1, "it is the public number of blocks")
         elif self.neighbours == "add_remove" and self.calibration != "paper":
             raise ValueError("blocks=None: under add/remove n is private, and so is sqrt(n); give a public number")
 

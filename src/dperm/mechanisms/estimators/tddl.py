@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from dperm import kernels
-from dperm.domain import Mended, one_of
+from dperm.domain import Mended, integer, one_of
 from dperm.errors import DomainViolation
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.kernel import tddl
@@ -131,8 +131,7 @@ class TDDL(KernelEstimator):
 
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Mended)
-        if isinstance(self.n_public, bool) or not isinstance(self.n_public, int | np.integer) or self.n_public < 1:
-            raise ValueError(f"n_public={self.n_public!r} must be a whole number, 1 or above; {_USUAL} is usual")
+        integer("n_public", self.n_public, 1, f"{_USUAL} is usual")
         if self.radius is not None:
             dataclasses.replace(setting, radius=self.radius)
         elif self.neighbours == "add_remove":

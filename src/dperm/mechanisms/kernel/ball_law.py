@@ -23,11 +23,11 @@ Sources: jain2013, Section 6.2 ("a uniform mixture of two log-concave distributi
 """
 
 import math
-from numbers import Integral
 
 import numpy as np
 
 from dperm.compiled import compiled
+from dperm.domain import integer
 from dperm.errors import DataError
 
 # Newton's steps towards a fall of 1. Steps leave the bracket by no more than this share of what is left of it.
@@ -108,8 +108,7 @@ def _all(c, a, rng, s, proposals):
 def heights(c: np.ndarray, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw s = 1 - |t|, one for each c (s: shape (n,); in (0, 1], in [0, 1) for d = 1)."""
     c = np.ascontiguousarray(c, dtype=np.float64)
-    if isinstance(d, bool) or not isinstance(d, Integral) or d < 1:
-        raise DataError(f"d={d!r} must be an integer, 1 or above; it is the dimension of the ball")
+    integer("d", d, 1, "it is the dimension of the ball", error=DataError)
     if not ((c >= 0) & (c < math.inf)).all():
         raise DataError("c holds a number that is negative or not finite; it is the exponent's factor")
     s, proposals = np.empty(len(c)), np.empty(len(c), np.int64)

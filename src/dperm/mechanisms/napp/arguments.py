@@ -1,13 +1,11 @@
 """What NAPP-ERM's arguments may be, each by itself: Theta, the truncation point, numbers of rows, steps and rounds."""
 
 import math
-from numbers import Integral
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
-from dperm.domain import Calibration, number
+from dperm.domain import Calibration, integer, number
 from dperm.errors import DomainViolation
 from dperm.mechanisms.napp.noise import Variant
 
@@ -66,18 +64,10 @@ def truncation_of(truncation: float | None, variant: Variant, calibration: Calib
         )
 
 
-def whole(name: str, value: Any, least: int, remedy: str, *, even: bool = False) -> int:
-    """Return `value` as an int, or refuse it (value: an integer; neither a bool, a float nor a string)."""
-    if not (
-        isinstance(value, Integral) and not isinstance(value, bool) and value >= least and not (even and value % 2)
-    ):
-        kind = "an even integer" if even else "an integer"
-        raise ValueError(f"{name}={value!r} must be {kind}, {least} or above; {remedy}")
-    return int(value)
-
-
 def counts_of(rows: int, steps: int, rounds: int, *, rows_name: str = "rows") -> None:
     """Refuse numbers of rows (n_e, even, 2 or more), steps (T, 1 or more) and rounds (0 or more) that are none."""
     for name, value in (("rows", rows), ("steps", steps), ("rounds", rounds)):
         least, even, remedy = _COUNTS[name]
-        whole(rows_name if name == "rows" else name, value, least, remedy, even=even)
+        name = rows_name if name == "rows" else name
+        if integer(name, value, least, remedy) % 2 and even:
+            raise ValueError(f"{name}={value!r} must be an even integer, {least} or above; {remedy}")

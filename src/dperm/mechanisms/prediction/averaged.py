@@ -28,12 +28,11 @@ import functools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from numbers import Integral
 
 import numpy as np
 
 from dperm import grid
-from dperm.domain import Calibration, Neighbours, number, one_of
+from dperm.domain import Calibration, Neighbours, integer, number, one_of
 from dperm.errors import InvalidBudget
 
 CALIBRATIONS = ("paper", "tight")
@@ -170,6 +169,5 @@ def _least_scale(r: int, epsilon: float) -> float:
 
 
 def _checked(r: int, epsilon: float) -> float:
-    if isinstance(r, bool) or not isinstance(r, Integral) or r < 1:
-        raise InvalidBudget(f"shards={r!r} must be an integer, 1 or more; shards_needed(alpha, epsilon) gives one")
+    integer("shards", r, 1, "shards_needed(alpha, epsilon) gives one", error=InvalidBudget)
     return number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")

@@ -39,9 +39,9 @@ import numpy as np
 from dperm import grid
 from dperm.accounting import rounds
 from dperm.accounting.events import EpsilonDeltaDpEvent
-from dperm.domain import Budget, Neighbours, number, one_of
+from dperm.domain import Budget, Neighbours, integer, number, one_of
 from dperm.errors import BudgetExhausted, InvalidBudget
-from dperm.mechanisms.prediction.ledger import Count, whole
+from dperm.mechanisms.prediction.ledger import COUNTED, Count
 
 # Part of the zCDP that contested bits take: at this one they cost about what a round does.
 SHARE = 0.1
@@ -123,8 +123,8 @@ class ContestedLedger(Count):
         reserve: int | None = None,
     ):
         one_of("neighbours", neighbours, Neighbours)
-        whole("queries", contested)
-        budget, r, contested = Budget(epsilon, delta), int(r), int(contested)
+        budget, r = Budget(epsilon, delta), int(r)
+        contested = integer("queries", contested, 1, COUNTED)
         self.terms = terms(budget.epsilon, budget.delta, r, contested, share=share)
         self.shards, self.each = r, self.terms.each
         self.event = EpsilonDeltaDpEvent(budget.epsilon, budget.delta)

@@ -20,19 +20,20 @@ All answers must concern the same data, under one neighbouring relation.
 import contextlib
 import math
 from collections.abc import Mapping
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from dp_accounting import dp_event
 
 from dperm.accounting import composition, filters
-from dperm.domain import Budget, Neighbours, number, one_of
+from dperm.domain import Budget, Neighbours, integer, number, one_of
 from dperm.errors import BudgetExhausted, InvalidBudget, ReleaseError
 from dperm.mechanisms.serving import Listener, Serving
 
 # Of the default reserve: a crash costs at most this part of the answers, and a ledger writes about so many lines.
 _BLOCKS = 200
+# What is said of a number that is none.
+COUNTED = "it counts answers"
 
 
 class Count(Listener):
@@ -50,8 +51,7 @@ class Count(Listener):
     ):
         self.answers = answers
         self._reserve = max(1, answers // _BLOCKS) if reserve is None else reserve
-        whole("reserve", self._reserve)
-        self._reserve = int(self._reserve)
+        self._reserve = integer("reserve", self._reserve, 1, COUNTED)
         # What all have written off, and what of that is left of one's own block; without a file, all is written off.
         self._spent = self._left = answers
         self.serving = Serving(path, {**terms, "answers": answers})
@@ -97,7 +97,7 @@ class Count(Listener):
     def _charge(self, count: int) -> None:
         if count == 0:
             return
-        whole("count", count)
+        integer("count", count, 1, COUNTED)
         with self.serving.turn(inner=True):
             if count > self.remaining:
                 raise BudgetExhausted(
@@ -212,7 +212,7 @@ class PredictionLedger(Count):
         self.epsilon, self.delta, self.bounded_range = float(epsilon), float(delta), bool(bounded_range)
         how = {"bounded_range": self.bounded_range, "accountant": accountant}
         if each is None:
-            whole("answers", answers)
+            integer("answers", answers, 1, COUNTED)
             each = filters.each(self.epsilon, self.delta, int(answers), **how)
         else:
             each = number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
@@ -300,7 +300,7 @@ class AdaptiveLedger(Listener):
         """
         # As Python's numbers: the square of np.int8(12) is below 0.
         each = number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
-        whole("count", count)
+        integer("count", count, 1, COUNTED)
         prices = (each, filters.rho(each, bounded_range))
         with self.serving.turn(inner=True):
             # Rounded up: a sum of many roundings is never below the true one.
@@ -336,9 +336,3 @@ class AdaptiveLedger(Listener):
         if kind != "sums":
             raise self.serving.damaged(f"{kind!r} is no sum of prices")
         self._sums, self.answered = (float.fromhex(pure), float.fromhex(rho)), answered
-
-
-def whole(name: str, value: int) -> None:
-    """Raise ValueError for what is no number of answers, 1 or above; `name`: what the user calls it."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer, 1 or above; it counts answers")

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from dp_accounting.dp_event import GaussianDpEvent, ZCDpEvent
 from sklearn.exceptions import FitFailedWarning
 
 from dperm.accounting import adaptive
 from dperm.accounting.adaptive import Accountant, Cost
-from dperm.domain import Budget, Neighbours, PrivacyStatement, one_of
+from dperm.domain import Budget, Neighbours, PrivacyStatement, integer, one_of
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
 from dperm.mechanisms.session import callers, workers
 from dperm.mechanisms.session.books import OWN, Books
@@ -101,13 +100,8 @@ class PrivacySession:
         one_of("accountant", accountant, Accountant)
         if accountant == "renyi":
             adaptive.renyi_order(self.total)
-        if (
-            isinstance(rows_per_person, bool)
-            or not isinstance(rows_per_person, int | np.integer)
-            or rows_per_person < 1
-        ):
-            raise ValueError(f"rows_per_person={rows_per_person!r} must be a whole number, at least 1")
-        self.neighbours, self.accountant, self.rows_per_person = neighbours, accountant, int(rows_per_person)
+        rows_per_person = integer("rows_per_person", rows_per_person, 1, "it is the most rows of one person")
+        self.neighbours, self.accountant, self.rows_per_person = neighbours, accountant, rows_per_person
         self.ledger = None if ledger is None else place(ledger)
         self._books = Books(self._terms(), self.ledger)
 

@@ -10,12 +10,11 @@ meet the bound included, are multiplied by r/||x||: as private, and p/s times as
 """
 
 import math
-from numbers import Integral
 from typing import Literal
 
 import numpy as np
 
-from dperm.domain import NORM_SLACK, one_of, tame_rows
+from dperm.domain import NORM_SLACK, integer, one_of, tame_rows
 from dperm.errors import DomainViolation
 from dperm.solvers import subsets
 
@@ -23,16 +22,9 @@ Divisor = Literal["part", "row"]
 CHUNK_ENTRIES = 2**22
 
 
-def checked_whole(name: str, value: object, remedy: str) -> int:
-    """Return a whole number, 1 or above, or refuse it (name: what the user calls the value)."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer, 1 or above; {remedy}")
-    return int(value)
-
-
 def checked_size(size: int, p: int | None = None) -> int:
     """Return s, or refuse it (p: number of features, at least s; left out before it is known)."""
-    size = checked_whole("size", size, "it is how many features are taken")
+    size = integer("size", size, 1, "it is how many features are taken")
     if p is not None and size > p:
         raise ValueError(f"size={size} is more than the p={p} features of X; take at most {p}")
     return size

@@ -221,7 +221,7 @@ class TestTDDL:
                 TDDL(kernel="linear", public=public, **LABELS).fit(X, y)
         with pytest.raises(DomainViolation, match=r"T=20000 public points need 9,600 MB"):
             TDDL(n_public=20_000, **LABELS).fit(X, y)
-        with pytest.raises(ValueError, match=r"n_public=2\.5 must be a whole number"):
+        with pytest.raises(ValueError, match=r"n_public=2\.5 must be an integer"):
             TDDL(n_public=2.5, **LABELS).fit(X, y)
         with pytest.raises(DomainViolation, match="not positive semi-definite"):
             TDDL(kernel=lambda A, B: 0.5 + 0.2 * cdist(A, B), feature_norm=1.0, **LABELS).fit(X, y)
