@@ -22,7 +22,7 @@ import numpy as np
 from scipy import special
 
 from dperm.accounting.gaussian import hockey_stick, largest_ratio
-from dperm.domain import Neighbours, changed_gradients, one_of
+from dperm.domain import Neighbours, changed_gradients, number, one_of
 from dperm.errors import InvalidBudget
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -149,8 +149,8 @@ def logistic_gamma_epsilon(
     docs/privacy.md, Theorem 4.
     """
     _check(1.0, leverage, neighbours, cap)
-    _check_positive("scale", scale)
-    _check_positive("zeta", zeta)
+    number("scale", scale, 0, math.inf)
+    number("zeta", zeta, 0, math.inf)
     force = zeta / scale / cap
     slope = _falling(float(force), float(leverage), float(cap))
     return (_pull(neighbours, cap) + slope) * force + _log_m(slope, leverage)
@@ -197,7 +197,7 @@ def logistic_gamma_scale(
     docs/privacy.md, Theorem 4.
     """
     _check_curved(epsilon, leverage, neighbours, cap)
-    _check_positive("zeta", zeta)
+    number("zeta", zeta, 0, math.inf)
     return _gamma_scale(float(epsilon), float(leverage), neighbours, float(cap)) * zeta / cap
 
 
@@ -317,23 +317,16 @@ def _lost(z, slope, weight, force: float, epsilon: float, leverage: float, cap: 
 
 def _check(epsilon: float, leverage: float, neighbours: Neighbours, cap: float) -> None:
     one_of("neighbours", neighbours, Neighbours)
-    if not 0 < epsilon < math.inf:
-        raise InvalidBudget(f"epsilon={epsilon!r} must be a finite number above 0")
-    if not 0 <= leverage < math.inf:
-        raise InvalidBudget(f"leverage={leverage!r} must be R^2/Delta, 0 or above and finite: take a Delta above 0")
-    if not 0 < cap <= 1:
-        raise ValueError(f"cap={cap!r} must be in (0, 1]: the logistic slope is never above 1")
+    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget)
+    curved = "it is R^2/Delta: take a Delta above 0"
+    number("leverage", leverage, 0, math.inf, ends="[)", error=InvalidBudget, remedy=curved)
+    number("cap", cap, 0, 1, ends="(]", remedy="the logistic slope is never above 1")
 
 
 def _check_curved(epsilon: float, leverage: float, neighbours: Neighbours, cap: float) -> None:
     _check(epsilon, leverage, neighbours, cap)
     if epsilon < _log_det(leverage, cap):
         raise InvalidBudget(_too_flat(epsilon, leverage, cap))
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number above 0")
 
 
 def _too_flat(epsilon: float, leverage: float, cap: float) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special
 
 from dperm.accounting.gaussian import hockey_stick, largest_ratio
-from dperm.domain import Neighbours, changed_gradients, one_of
+from dperm.domain import Neighbours, changed_gradients, number, one_of
 from dperm.errors import InvalidBudget
 
 
@@ -198,8 +198,8 @@ def gamma_epsilon(scale: float, zeta: float, *, log_det: float, neighbours: Neig
     docs/privacy.md, Theorem 3; Chaudhuri, Monteleoni & Sarwate 2011, Theorem 9; errata K2, K3.
     """
     _check(1.0, log_det, neighbours)
-    _check_positive("scale", scale)
-    _check_positive("zeta", zeta)
+    number("scale", scale, 0, math.inf)
+    number("zeta", zeta, 0, math.inf)
     return changed_gradients(neighbours) * zeta / scale + log_det
 
 
@@ -232,7 +232,7 @@ def gamma_scale(zeta: float, *, epsilon: float, log_det: float, neighbours: Neig
     docs/privacy.md, Theorem 3.
     """
     _check(epsilon, log_det, neighbours)
-    _check_positive("zeta", zeta)
+    number("zeta", zeta, 0, math.inf)
     if epsilon <= log_det:
         raise InvalidBudget(_too_flat(epsilon, log_det))
     # Upwards by a few units in the last place, so that `gamma_epsilon` of it is at most epsilon.
@@ -241,18 +241,9 @@ def gamma_scale(zeta: float, *, epsilon: float, log_det: float, neighbours: Neig
 
 def _check(epsilon: float, log_det: float, neighbours: Neighbours) -> None:
     one_of("neighbours", neighbours, Neighbours)
-    if not 0 < epsilon < math.inf:
-        raise InvalidBudget(f"epsilon={epsilon!r} must be a finite number above 0")
-    if not 0 <= log_det < math.inf:
-        raise InvalidBudget(
-            f"log_det={log_det!r} must be log(1 + lambda/Delta), 0 or above and finite: "
-            "take a loss with bounded curvature lambda and a curvature Delta above 0"
-        )
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number above 0")
+    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget)
+    curved = "it is log(1 + lambda/Delta): take a loss with bounded curvature lambda and a curvature Delta above 0"
+    number("log_det", log_det, 0, math.inf, ends="[)", error=InvalidBudget, remedy=curved)
 
 
 def _too_flat(epsilon: float, log_det: float) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from dperm.accounting import gaussian
 from dperm.mechanisms.prediction import stable_erm, stable_sgd
 from dperm_papers.dwork2018.dimension import experiment as dimension
-from dperm_papers.dwork2018.free.experiment import crossing
+from dperm_papers.dwork2018.free.experiment import crossing, excess_parts
 from dperm_papers.dwork2018.shared import bounds, projected, signs
 from dperm_papers.dwork2018.stable import experiment as stable
 from dperm_pipeline.experiments import Cell
@@ -22,7 +22,6 @@ from dperm_pipeline.experiments import Cell
 Line = dict[str, Any]
 # lambda of Theorem 4.9 and Corollary 4.10.
 _CURVATURE = 0.1
-_MEANS = np.linspace(-1, 1, 201)
 _LAWS = {"lin": projected.Problem(1.0, 1.0, 1.0, 0.0), **projected.PROBLEMS}
 _CALIBRATIONS = {"printed": "paper", "tight": "tight"}
 # Form of gradient descent -> calibration, eta of the mechanism, its share of the printed step.
@@ -161,10 +160,7 @@ def _parts(law: str, n: int, form: str) -> tuple[float, Callable[[float], float]
     share = _WAYS[form][2]
     if law == "lin":
         return signs.lin_excess(n, share / math.sqrt(n))[0], lambda scale: 0.0
-    if law == "sq":
-        return projected.squared_statistical(n, share, _MEANS)[0], lambda scale: scale**2
-    exact, c = projected.hard_statistical(n, share)
-    return exact, lambda scale: projected.hard_noise(n, share, c, scale)
+    return excess_parts(law, n, share)
 
 
 ONCE = (_minimisers, _descent)
