@@ -89,6 +89,7 @@ def compiled(function: Callable) -> Callable:
 
     It is of arrays and numbers only, and may call other compiled functions: with np.int64(1) in the place of 1, which
     is a type of its own, and would be compiled for anew with all that is called from there.
+    Entries are assigned one by one: in each process Numba takes two seconds to compile its first `a[i] = row`.
     """
     numba.config.CACHE_DIR = str(cache_folder())
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{Locator.__name__}"

@@ -160,7 +160,9 @@ def _patterns(indptr, indices, filler, found, table, pattern):
             if known < 0:
                 if count == len(found):
                     return -1
-                found[count] = row
+                # Entry by entry: Numba takes two seconds to compile the assignment of a row.
+                for t in range(most):
+                    found[count, t] = row[t]
                 table[slot] = known = count
                 count += 1
                 break

@@ -62,7 +62,9 @@ def _laws(starts, flip, records):
     size = starts.shape[1]
     found = np.zeros((starts.shape[0], records + 1, size))
     for s in range(starts.shape[0]):
-        found[s, 0] = starts[s]
+        # Entry by entry: Numba takes two seconds to compile the assignment of a row.
+        for i in range(size):
+            found[s, 0, i] = starts[s, i]
         for j in range(records):
             for i in range(size):
                 mass = found[s, j, i]
@@ -75,13 +77,15 @@ def _laws(starts, flip, records):
 def _costs(cost, flip, records):
     size = len(cost)
     found, total, now, then = np.empty((records + 1, size)), cost.copy(), cost.copy(), cost.copy()
-    found[0] = cost
+    for i in range(size):
+        found[0, i] = cost[i]
     for j in range(1, records + 1):
         for i in range(size):
             then[i] = (1 - flip) * now[min(i + 1, size - 1)] + flip * now[max(i - 1, 0)]
         now, then = then, now
-        total += now
-        found[j] = total / (j + 1)
+        for i in range(size):
+            total[i] += now[i]
+            found[j, i] = total[i] / (j + 1)
     return found
 
 

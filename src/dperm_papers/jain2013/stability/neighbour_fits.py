@@ -81,9 +81,13 @@ def _fits(features, y, c, places, others, other_y, code, total, target):
         own, rows, target_y, q = c.copy(), features.copy(), y.copy(), squares.copy()
         if target_y[i] != other_y[r] or (rows[i] != others[r]).any():
             own[i] = 0.5 * other_y[r] if code == 2 else 0.0
-        rows[i], target_y[i], q[i] = others[r], other_y[r], others[r] @ others[r] / total
+        target_y[i], q[i] = other_y[r], others[r] @ others[r] / total
+        # Entry by entry: Numba takes two seconds to compile the assignment of a row.
+        for j in range(p):
+            rows[i, j] = others[r, j]
         gaps[r] = _descend(rows, target_y, own, q, code, total, target, weights[r])
-        duals[r] = own
+        for k in range(n):
+            duals[r, k] = own[k]
     return weights, gaps, duals
 
 
@@ -95,7 +99,9 @@ def _descend(rows, y, c, q, code, total, target, w):
     order, state = np.arange(n), np.uint64(1)
     while passes < _PASSES:
         # Looked at after 0, 1, 2, 4, ..., 16, 32, 48, ... passes, with w formed anew.
-        w[:] = c @ rows / total
+        fresh = c @ rows
+        for j in range(len(w)):
+            w[j] = fresh[j] / total
         gap = 0.0
         for i in range(n):
             gap += _term(w @ rows[i], y[i], c[i], code)
