@@ -262,7 +262,7 @@ def _fails_at_some(tests: _Tests) -> str:
     if not choice or not any(test["choice"] for test in tests):
         return ""
     _, outcomes = _that_matter(choice, {value: _outcome(part) for value, part in _by_value(tests)})
-    return _listed(outcomes) if set(outcomes.values()) - {"fails"} else ""
+    return f"shown at none: {_listed(outcomes)}" if set(outcomes.values()) - {"fails"} else ""
 
 
 def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, str]]:
