@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import real_claims
 import together
 from fake_rows import rows as fake_rows
 from results_page import PAGE, described, own_columns, section
 
 from dperm_pipeline import claims, places, tables
 from dperm_pipeline.audits import ledger
+from dperm_pipeline.claims import answers
 
 ROOT = Path(__file__).parents[2]
 TYPES = {
@@ -52,6 +54,25 @@ def test_every_experiment_and_every_column_of_its_own_is_described():
     words = described(section("Columns of an experiment's own"), "| column | type | what |")
     assert [cells[0].strip("`") for cells in words] == sorted({name for own in own_columns().values() for name in own})
     assert all(set(cells[1].split(", ")) <= set(TYPES) and len(cells[2]) > 2 for cells in words)
+
+
+def test_every_claim_that_compares_two_methods_says_which_pair_its_sentence_names():
+    table = described(section("Comparisons"), "| claim | the sentence names | its tests compare |")
+    listed = [claim for cells in table for claim in cells[0].split(", ")]
+    assert len(listed) == len(set(listed))
+    # Tests of numbers at two settings of one method, which no sentence calls better.
+    others = {"N-c08", "N-c13", "N-c50", "N-c51", "N-c52"}
+    assert {*_compared(real_claims.of(*real_claims.PAPERS))} - others <= set(listed)
+
+
+def _compared(claims_):
+    """The claims that some test, not beside them, decides by two things side by side."""
+    for claim in claims_:
+        for name, variant in claim["variants"].items():
+            parts = variant.get("comparisons", claim.get("comparisons", ()))
+            paired = claim["test"] in ("crossing", "paired") or any("above" in part for part in parts)
+            if paired and name not in claim.get("beside", ()) and not claim["place"].startswith("a finding"):
+                yield answers.number(claim["id"])
 
 
 @pytest.fixture

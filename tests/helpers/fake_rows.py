@@ -301,6 +301,19 @@ def augmentation(*, designs=("no-data", "linear-500"), repeats=3):
 
 
 @functools.cache
+def literal(*, designs=("linear-200", "poisson-500"), epsilons=(0.4, 1.0), repeats=2):
+    """Rows of li2021-literal by the experiment itself, which takes a second."""
+    settings = {
+        "repeats": repeats, "zetas": ["range", "typical", "unit"], "strengths": [100.0, 0.05], "steps": 3,
+        "augmented_rows": 400, "iterations": 3, "delta": 1e-4, "budget_share": 0.5, "test_rows": 300,
+    }  # fmt: skip
+    head = {"experiment": "li2021-literal", "paper": "li2021", "mechanism": "napp", "seed": 1}
+    head |= {"calibration": "paper", "neighbours": "add_remove", "settings": settings}
+    points = [{"design": design, "epsilon": epsilon} for design, epsilon in itertools.product(designs, epsilons)]
+    return pd.concat([experiments.run({**head, "point": point}) for point in points], ignore_index=True)
+
+
+@functools.cache
 def li2021_bounds():
     """Rows of li2021-bounds by the experiment itself, which takes half a second."""
     settings = {
@@ -341,6 +354,7 @@ def of_figure(name):
         "li2021-fig1-corrected": augmentation,
         "li2021-fig2": augmentation,
         "li2021-convergence": augmentation,
+        "li2021-literal": literal,
         "li2021-table1": augmentation,
         "li2021-table2": augmentation,
         "li2021-table3": augmentation,

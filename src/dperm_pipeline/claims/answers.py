@@ -53,7 +53,7 @@ QUANTITIES = {
     "slope": "slope",
     "threshold": "mean or share",
     "vanishing": "last over first",
-    "within": "mean, difference or log ratio",
+    "within": "mean or difference",
 }
 _MENDED = ("mended", "corrected", "halved", "tight")
 # Verdicts by their columns: there are thousands of small groups of them, and a table of each would take a minute.
@@ -180,10 +180,10 @@ def _measured(test: dict[str, Any]) -> float:
 
 
 def _quantity(test: dict[str, Any]) -> str:
-    """Say what a test's numbers are: of an equality to a value that the paper states, that value."""
+    """Say what a test's numbers are: where it compares with a value that the paper states, that value."""
     if test["test"] == "ledger" and pd.isna(test["certified"]):
         return QUANTITIES["exact"]
-    stated = test["test"] == "equal" and not pd.isna(test["expected"])
+    stated = test["test"] in ("equal", "within") and not pd.isna(test["expected"])
     return "value" if stated else QUANTITIES[test["test"]]
 
 
@@ -262,7 +262,7 @@ def _fails_at_some(tests: _Tests) -> str:
     if not choice or not any(test["choice"] for test in tests):
         return ""
     _, outcomes = _that_matter(choice, {value: _outcome(part) for value, part in _by_value(tests)})
-    return _listed(outcomes) if set(outcomes.values()) - {"fails"} else ""
+    return f"shown at none: {_listed(outcomes)}" if set(outcomes.values()) - {"fails"} else ""
 
 
 def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, str]]:

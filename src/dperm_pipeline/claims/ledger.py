@@ -26,6 +26,8 @@ COLUMNS = (*select.COLUMNS, "guarantee")
 # From the weakest to the strongest.
 _STRENGTH = ("none", "claimed", "proved_exact", "proved")
 _PROVED = _STRENGTH[2:]
+# What more draws would do where a promise has neither a proof nor a refutation.
+_POWER = "power: no number of draws shows that a promise is kept, which takes a proof; more could refute it"
 # What the ledger says of a row whose recovered noise is not the promised one (`dperm_pipeline.audits.ledger.NOISE`).
 NOISE = "the code does not draw the promised noise"
 # An exact probability of 0 counts as 1e-300, so a bound near -log(1e-300) = 690.8 is none.
@@ -84,8 +86,11 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
         failed = failed or quadrature.verdict == "not reproduced"
         wanting = wanting or quadrature.verdict != "reproduced"
     measured, held = float(share.max()), len(entries) - len(refuted)
+    outcome = overall([not wanting], [failed])
+    if outcome == "inconclusive":
+        reasons.append(_POWER)
     return Verdict(
-        overall([not wanting], [failed]), "; ".join(reasons), measured, measured, n=int(worst["draws"]), held=held,
+        outcome, "; ".join(reasons), measured, measured, n=int(worst["draws"]), held=held,
         points=len(entries), certified=float(worst["audit_lower_bound"]),
     )  # fmt: skip
 
@@ -97,7 +102,9 @@ def _by_quadrature(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     guarantee = min([rule["guarantee"], *map(str, stated)], key=_STRENGTH.index)
     unproved = guarantee not in _PROVED and found.verdict == "reproduced"
     reason = f"guarantee: {guarantee}; quadrature: {found.reason}"
-    return replace(found, verdict="inconclusive" if unproved else found.verdict, reason=reason)
+    if unproved:
+        return replace(found, verdict="inconclusive", reason=f"{reason}; {_POWER}")
+    return replace(found, reason=reason)
 
 
 def _quadrature(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:

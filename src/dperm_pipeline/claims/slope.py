@@ -99,6 +99,8 @@ def _verdict(
         reasons.append(vacuous)
     if lost:
         reasons.append(f"{lost}, and nothing bounds what they would have given")
+    elif outcome == "inconclusive":
+        reasons.append(worst.power)
     return worst.verdict(outcome, reasons, inside)
 
 

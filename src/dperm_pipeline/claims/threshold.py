@@ -78,6 +78,8 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     ]
     if lost:
         reasons.append(f"{lost}, and nothing bounds what they would have given")
+    elif outcome == "inconclusive":
+        reasons.append(worst.power)
     return worst.verdict(outcome, reasons, holds)
 
 

@@ -42,6 +42,16 @@ class Estimate:
     n: int = 0
     problem: str = ""
 
+    @property
+    def power(self) -> str:
+        """Say what more repeats would do for the interval."""
+        if self.n < 2 or not math.isfinite(self.high - self.low):
+            return "power: one value, or too few repeats for an interval"
+        return (
+            f"power: its interval is {self.high - self.low:.2g} wide for {self.n} repeats (half as wide takes four "
+            "times as many)"
+        )
+
     def verdict(self, outcome: str, reasons: Sequence[str], holds: Sequence[bool]) -> Verdict:
         """Return the verdict that stands on this estimate, the least favourable of points that hold or do not."""
         held, points = sum(holds), len(holds)

@@ -131,6 +131,15 @@ def test_the_excess_of_the_hinge_loss_is_never_below_zero():
         (0.1 + 0.25 * 0.9 + 0.75 * 1.1) / 2 - (0.6 + 0.25 * 0.8 + 0.75 * 1.2) / 2,
     ]
     np.testing.assert_allclose(thm5.excess(f, exact, positive), np.maximum(expected, 0))
+    np.testing.assert_allclose(thm5.hinge(f, positive), [(0.5 + 0.25 * 3) / 2, (0.1 + 0.25 * 0.9 + 0.75 * 1.1) / 2])
+
+
+def test_the_loss_itself_stands_beside_its_excess(rows):
+    """Corollary 6 bounds the loss, which is above that of w* by the excess: at most, for that is cut off at 0."""
+    here = rows[(rows["series"] == "corollary") & (rows["mechanism"] == "tddl") & (rows["calibration"] == "paper")]
+    keys = ["dataset", "curvature", "n", "variant", "repeat"]
+    loss, excess = (here[here["metric"] == name].set_index(keys)["value"] for name in ("loss", "excess"))
+    assert len(loss) == len(excess) and (loss > excess.loc[loss.index]).all()
 
 
 def test_theorem_5s_queries_and_bound():

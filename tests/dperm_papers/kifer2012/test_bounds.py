@@ -242,6 +242,10 @@ def test_claim_22_against_another_minimiser():
 def test_gradients_reach_zeta_and_go_no_further(row, p):
     for name in ("zeta", "lambda"):
         assert lemma(p, f"{row}-{name}").max() == pytest.approx(0.0, abs=1e-12)
+    if row == "lemma-39":  # "less than", as printed
+        attained = lemma(p, "lemma-39-zeta", metric="attained")
+        np.testing.assert_array_equal(attained, lemma(p, "lemma-39-zeta") > -1e-12)
+        assert 0 < attained.mean() < 1
     # By an ascent of one's own within the domain, from many points.
     rng = np.random.default_rng(1)
     for _ in range(20):

@@ -12,6 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from dperm import seeds
 from dperm.domain import Domain
+from dperm.mechanisms.napp.literal import literal
+from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.adult import experiment as adult
 from dperm_papers.li2021.adult import figures
 from dperm_pipeline import experiments
@@ -20,7 +22,8 @@ from dperm_pipeline.figures import style
 
 SETTINGS = {
     "repeats": 3, "epsilons": [5.0, 50.0], "deltas": [1e-4], "lambdas": [0.1, 3.0], "budget_share": 0.5,
-    "tolerance": 1e-9, "test_share": 0.25,
+    "tolerance": 1e-9, "test_share": 0.25, "literal_repeats": 2, "literal_epsilons": [5.0], "literal_strength": 1.0,
+    "augmented_rows": 400, "iterations": 3,
 }  # fmt: skip
 P, NORM = 4, 2.0
 
@@ -137,9 +140,26 @@ def test_corrected_fits_minimise_the_lasso_with_noise_for_the_declared_bound(toy
 
 def test_every_method_epsilon_lambda_and_repeat_has_one_row(published):
     keys = ["variant", "epsilon", "strength", "repeat"]
+    published = published[published["metric"] == "error"]
     assert len(published) == 6 * 2 * 2 * 3 and not published.duplicated(keys).any()
     assert (published["status"] == "ok").all() and set(published["guarantee"]) == {"none"}
     assert set(published["variant"]) == {"erm", "vs", "vs_plus", "erm-moor", "vs-moor", "vs_plus-moor"}
+
+
+@pytest.mark.parametrize("moor", [False, True])
+def test_drawn_rows_are_those_of_the_algorithm_to_the_letter(published, moor):
+    """zeta = 1: Lambda0 = 1/epsilon; T = 3 and n_e = 400, as the settings say."""
+    (X, y), names = (values[SAID[0]] for values in records()), ("toy", "literal", 5.0, 1e-4)
+    half = 2.5
+    sigma = math.sqrt(2 * (half + math.log(1e4))) / half
+    b = np.abs(sigma * seeds.generator(3, "li2021-adult", *names, "noise").standard_normal((2, P)))
+    here = published[(published["metric"] == "literal_error") & (published["variant"] == f"vs_plus{'-moor' * moor}")]
+    for repeat, found in enumerate(here.sort_values("repeat")["value"]):
+        theta = literal(
+            "logistic", X, y, b[repeat], Scheme("lasso", 1 / 5.0, moor=moor), 1.0, variant="vs_plus", rows=400, steps=3,
+            rng=seeds.generator(3, "li2021-adult", *names, "rows", repeat),
+        )[-1]  # fmt: skip
+        assert found == pytest.approx(error(theta), abs=1e-12)
 
 
 def test_what_did_not_converge_has_failed(toy, monkeypatch):
@@ -151,6 +171,7 @@ def test_what_did_not_converge_has_failed(toy, monkeypatch):
 
     monkeypatch.setattr(adult.limit, "path", second_fails)
     frame = experiments.run(cell(epsilons=[5.0]), data=toy, baseline="")
+    frame = frame[frame["metric"] == "error"]
     assert ((frame["status"] == "failed") == (frame["repeat"] == 1)).all()
     assert (frame["value"].isna() == (frame["repeat"] == 1)).all()
 

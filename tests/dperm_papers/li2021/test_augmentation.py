@@ -10,10 +10,10 @@ from scipy import integrate, optimize
 
 from dperm.mechanisms.napp import limit, losses, noise, scheme
 from dperm.mechanisms.napp.literal import literal
-from dperm_papers.li2021.augmentation import drawing_schematic, drawn, figures, pairs, regularizers
+from dperm_papers.li2021.augmentation import drawing_schematic, drawn, figures, regularizers
 from dperm_papers.li2021.augmentation import experiment as augmentation
 from dperm_papers.li2021.augmentation.settings import Settings
-from dperm_papers.li2021.shared import designs
+from dperm_papers.li2021.shared import designs, pairs
 from dperm_pipeline import experiments, tables
 
 SETTINGS = {
@@ -56,7 +56,9 @@ def test_pairs_are_the_literal_algorithm_with_the_same_draws(loss, variant):
     rule = scheme.Scheme("lasso", 1.0, moor=True)
     own = {"variant": variant, "rows": 3000, "steps": 4}
     expected = literal(loss, X, y, b, rule, 0.7, rng=np.random.default_rng(5), **own)
-    found = np.array(list(pairs.iterates(loss, X, y, b, rule, 0.7, rng=np.random.default_rng(5), **own)))
+    found = np.array(
+        list(pairs.iterates(loss, X, y, b, rule, 0.7, draws=pairs.fresh(np.random.default_rng(5), 3000), **own))
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
 
 
@@ -65,7 +67,9 @@ def test_more_pairs_than_a_block_are_all_summed():
     rule = scheme.Scheme("lasso", 1.0, moor=False)
     own = {"variant": "erm", "rows": 40_000, "steps": 2}
     expected = literal("logistic", X, y, b, rule, 1.0, rng=np.random.default_rng(2), **own)
-    found = np.array(list(pairs.iterates("logistic", X, y, b, rule, 1.0, rng=np.random.default_rng(2), **own)))
+    found = np.array(
+        list(pairs.iterates("logistic", X, y, b, rule, 1.0, draws=pairs.fresh(np.random.default_rng(2), 40_000), **own))
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
 

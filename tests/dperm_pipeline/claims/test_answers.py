@@ -95,7 +95,7 @@ def test_what_is_left_open_has_to_fail_at_every_choice():
     failed = line("printed", NO, depends_on="zeta", choice="1")
     for verdict, words in ((OPEN, "undecided"), (ABSENT, "not run")):
         found = answer(failed, line("printed-over-large", verdict, depends_on="zeta", choice="20"))
-        assert (found.words, found.where) == ("undecided", f"fails at 1; {words} at 20")
+        assert (found.words, found.where) == ("undecided", f"shown at none: fails at 1; {words} at 20")
     assert answer(failed, line("printed-over-large", NO, depends_on="zeta", choice="20")).words == "fails"
     assert answer(failed, line("corrected", YES, depends_on="zeta")).words == "holds when mended"
 

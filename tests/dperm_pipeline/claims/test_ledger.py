@@ -49,6 +49,7 @@ def test_the_ledger_decides(tmp_path, bounds, guarantees, verdict):
     found = decide(tmp_path, *(attack(b, neighbours=n, guarantee=g) for n, b, g in sides))
     assert found.verdict == verdict and found.measured == found.low == max(bounds) and found.n == 0
     assert f"refutes {sum(b > 1 for b in bounds)} of 2 rows" in found.reason
+    assert ("power: no number of draws shows that a promise is kept" in found.reason) == (verdict == "inconclusive")
 
 
 def test_other_rows_of_the_ledger_do_not_matter(tmp_path):

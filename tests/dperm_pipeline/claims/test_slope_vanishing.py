@@ -23,6 +23,7 @@ def test_slope_verdicts(exponent, n, verdict):
     found = say(slope, power_law(exponent, n=n), **SLOPE)
     assert found.verdict == verdict and found.n == n and found.low < found.measured < found.high
     assert f"95 % bootstrap interval [{found.low:.3g}, {found.high:.3g}]" in found.reason
+    assert ("power: its interval is" in found.reason) == (verdict == "inconclusive")
 
 
 def test_slope_is_least_squares_and_its_interval_near_the_delta_method_s():

@@ -60,6 +60,9 @@ def test_threshold_holds_at_every_point_with_bonferroni():
 def test_zeros_and_ones_have_the_exact_bounds():
     found = say(threshold, repeats("right_support", [1.0] * 20), metric="right_support", at_least=0.95)
     assert found.verdict == "inconclusive" and found.low == pytest.approx(0.05 ** (1 / 20)) and found.high == 1.0
+    assert found.reason.endswith(
+        "power: its interval is 0.14 wide for 20 repeats (half as wide takes four times as many)"
+    )
     found = say(threshold, repeats("right_support", [1.0] * 60), metric="right_support", at_least=0.95)
     assert found.verdict == "reproduced"
 

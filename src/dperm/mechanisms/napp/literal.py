@@ -140,6 +140,10 @@ def unpenalised(loss: Loss, X: np.ndarray, y: np.ndarray, start: np.ndarray) -> 
         return start
     theta = start
     with one_thread():
+        with np.errstate(over="ignore"):
+            # Few noise rows are long, and exp of theirs overflows where theta is not small.
+            if not np.isfinite(loss.value(X @ theta, y).sum()):
+                theta = np.zeros_like(start)
         for _ in range(_STEPS):
             u = X @ theta
             value = loss.value(u, y).sum()

@@ -22,11 +22,11 @@ Series, by the column `series`:
                 section"), beside TDDL, at an n lambda where PINP may say something; `vacuous`: where it does not
 
 Metrics of a repeat: `error`, D = mean |<w^ - w*, phi>| over fresh points, Z being drawn from P; and of TDDL
-`error_points` (over Z), `violated` (of equation (4); `gamma` is beta), `excess` (hinge, at least 0), `off` (mean
-|<w^ - w*, u>| over the unit sphere of R^d, exact), `worst` (its greatest, ||w^ - w*||), along `features` with C = 2
-`mean_excess` (of `noise_draws` draws of noise on the same public points), and with a finite test set Q, Z drawn from
-it, `error_test` and `excess_test`, both over Q. `bound` is Theorem 5's expression with the constant 1 (of `violated`,
-equation (4)'s right side), `vacuous` is 1 where it is at least C R L.
+`error_points` (over Z), `violated` (of equation (4); `gamma` is beta), `excess` (hinge, at least 0), `off` (mean |<w^ -
+w*, u>| over the unit sphere of R^d, exact), `worst` (its greatest, ||w^ - w*||), along `corollary` `loss`, the hinge
+loss itself, along `features` with C = 2 `mean_excess` (of `noise_draws` draws of noise on the same public points), and
+with a finite test set Q, Z drawn from it, `error_test` and `excess_test`, both over Q. `bound` is Theorem 5's
+expression with the constant 1 (of `violated`, equation (4)'s right side), `vacuous` is 1 where it is at least C R L.
 
 Mechanisms: `tddl` (paper, corrected, tight; variant "bare": the printed O(.) with constant 1, not private; variant
 "pinp-answers"), `explicit_output` (w* + N(0, sigma^2 I)), `cms11` (Algorithm 1 there, pure epsilon: w* + b; Algorithm 2
@@ -191,7 +191,10 @@ def _measured(cell: Cell, rows: Rows, points: Sequence[Point]) -> None:
         Z, fresh = drawn.phi[: point.queries], drawn.phi[point.queries :]
         spectrum = thin(Z)
         for own in points:
-            values = _errors(_fits(spectrum, Z, drawn.w, scales, own.radius, rng), drawn, Z, fresh, limits)
+            w = _fits(spectrum, Z, drawn.w, scales, own.radius, rng)
+            values = _errors(w, drawn, Z, fresh, limits)
+            if point.series == "corollary":
+                values["loss"] = hinge(w @ fresh.T, special.expit(fresh @ drawn.w))
             values["explicit_output"] = np.abs(fresh @ (gaussian * rng.standard_normal(len(drawn.w)))).mean()
             values["cms11"] = np.abs(fresh @ spherical.noise.marginal((len(drawn.w),), point.d, rng)).mean()
             values["trivial"] = np.abs(fresh @ drawn.w).mean()
@@ -276,13 +279,14 @@ def thin(features: np.ndarray) -> tddl.Spectrum:
         return tddl.Spectrum(np.empty((0, 0)), values, features @ inner.vectors[:, positive] / np.sqrt(values))
 
 
+def hinge(predictions: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """Return the mean hinge loss of each row; `positive` is P(y = 1) of each column."""
+    return (positive * np.maximum(1 - predictions, 0) + (1 - positive) * np.maximum(1 + predictions, 0)).mean(axis=-1)
+
+
 def excess(predictions: np.ndarray, exact: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Return max(mean hinge loss - that of w*, 0) of each row; `positive` is P(y = 1) of each column."""
-
-    def loss(f: np.ndarray) -> np.ndarray:
-        return positive * np.maximum(1 - f, 0) + (1 - positive) * np.maximum(1 + f, 0)
-
-    return np.maximum(loss(predictions).mean(axis=1) - loss(exact).mean(), 0.0)
+    return np.maximum(hinge(predictions, positive) - hinge(exact, positive), 0.0)
 
 
 def mean_coordinate(d: int) -> float:

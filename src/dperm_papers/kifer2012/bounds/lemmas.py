@@ -126,6 +126,9 @@ def _corners(rows, p, instances, rng):
         # |y - <x, theta>| is largest at an end of [-s, s].
         slope = np.maximum(np.abs(p - margin), np.abs(-p - margin)) * np.linalg.norm(X, axis=1)
         rows.add("excess", slope / (2 * p**1.5) - 1, row=f"{row}-zeta")
+        if row == "lemma-39":
+            # The lemma prints "less than": whether a point attains the bound, to the last digits.
+            rows.add("attained", slope > 2 * p**1.5 * (1 - 1e-12), row=f"{row}-zeta")
         rows.add("excess", np.einsum("rj,rj->r", X, X) / p - 1, row=f"{row}-lambda")
 
 

@@ -16,20 +16,26 @@ N2, N3); a lasso has no MOOR (erratum N4).
 Fits are the limit n_e -> infinity of Algorithm 1 at its fixed point. Metric `error`: share of the test records with
 another label than [<x, theta> > 0]. mechanism `nonprivate`: the lasso with Lambda (`lasso`) and with 2 Lambda
 (`lasso-2`), and the number of records by split and label (`records`), `excess` being its distance from the paper's.
-Methods share the noise of a cell (|b| where it is truncated). Neighbours: add/remove.
+Methods share the noise of a cell (|b| where it is truncated).
+
+Metric `literal_error`, as published: that share of VS+ by Algorithm 1 to the letter, with MOOR and without, at Lambda =
+`literal_strength`: what a finite n_e changes may be more than what MOOR does (erratum N8). Both share b and the draws
+behind the appended rows. Neighbours: add/remove.
 """
 
+import contextlib
 import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from dperm.domain import Budget, Domain
+from dperm.errors import SolverError
 from dperm.mechanisms import napp
 from dperm.mechanisms.napp import limit
-from dperm.mechanisms.napp.noise import Bounds
+from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
 from dperm.mechanisms.napp.scheme import Scheme
-from dperm_papers.li2021.shared import measures
+from dperm_papers.li2021.shared import measures, pairs
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -49,8 +55,9 @@ _LASSOS = {"lasso": 1.0, "lasso-2": 2.0}
 
 @dataclass(frozen=True)
 class _Task:
-    """A data set cut in two."""
+    """A data set cut in two: `trained` are the records that `train` fits, X and y those of the test."""
 
+    trained: tuple[np.ndarray, np.ndarray]
     train: limit.Problems
     X: np.ndarray
     y: np.ndarray
@@ -93,6 +100,9 @@ def run(cell: Cell, rows: Rows) -> None:
     task, settings = _task(cell), cell.settings
     for epsilon, delta in itertools.product(settings.epsilons, settings.deltas):
         _fits(cell, rows.at(epsilon=epsilon, delta=delta, row=""), task, Budget(epsilon, delta))
+    if cell.calibration == "paper":
+        for epsilon, delta in itertools.product(settings.literal_epsilons, settings.deltas):
+            _literal(cell, rows.at(epsilon=epsilon, delta=delta, row=""), task, Budget(epsilon, delta))
 
 
 def _fits(cell: Cell, rows: Rows, task: _Task, budget: Budget) -> None:
@@ -118,6 +128,32 @@ def _fits(cell: Cell, rows: Rows, task: _Task, budget: Budget) -> None:
         here.add("error", task.error(found.theta), ok=found.converged, strength=lambdas)
 
 
+def _literal(cell: Cell, rows: Rows, task: _Task, budget: Budget) -> None:
+    """Measure VS+ by drawn rows at one budget, with MOOR and without."""
+    settings, name = cell.settings, cell.point["dataset"]
+    unit = Bounds(1.0, 1.0, 1.0)
+    law, _, _ = calibrate(
+        unit, budget, share=settings.budget_share, variant="vs_plus", calibration="paper", features=task.features
+    )
+    names = (name, "literal", budget.epsilon, budget.delta)
+    b = law.sample((settings.literal_repeats, task.features), cell.rng(*names, "noise"))
+    least, steps = floor(unit, budget.epsilon, settings.budget_share), settings.iterations
+    theta = {moor: np.full_like(b, np.nan) for moor in (False, True)}
+    for repeat in range(len(b)):
+        draws = pairs.shared(cell.rng(*names, "rows", repeat), settings.augmented_rows, steps, task.features)
+        for moor, found in theta.items():
+            run = pairs.iterates(
+                "logistic", task.trained[0], task.trained[1], b[repeat], Scheme("lasso", least, moor=moor),
+                settings.literal_strength, variant="vs_plus", rows=settings.augmented_rows, steps=steps, draws=draws,
+            )  # fmt: skip
+            with contextlib.suppress(SolverError):  # stays NaN, a failed fit
+                found[repeat] = list(run)[-1]
+    for moor, found in theta.items():
+        here = rows.at(variant="vs_plus-moor" if moor else "vs_plus", guarantee="none")
+        converged = np.isfinite(found).all(axis=1)
+        here.add("literal_error", task.error(found), ok=converged, strength=settings.literal_strength)
+
+
 def _task(cell: Cell) -> _Task:
     """Cut by the source's own files, or by a stream of the data axes where it has no test file."""
     dataset = cell.data
@@ -126,5 +162,5 @@ def _task(cell: Cell) -> _Task:
     if not test.any():
         order = cell.rng(cell.point["dataset"], "split").permutation(len(dataset.y))
         test = np.isin(np.arange(len(order)), order[: round(cell.settings.test_share * len(order))])
-    train = limit.problems("logistic", X[~test], dataset.y[~test])
-    return _Task(train, X[test], dataset.y[test], dataset.bounds)
+    trained = X[~test], dataset.y[~test]
+    return _Task(trained, limit.problems("logistic", *trained), X[test], dataset.y[test], dataset.bounds)

@@ -39,8 +39,8 @@ from dperm.domain import Budget
 from dperm.errors import SolverError
 from dperm.mechanisms.napp import limit, losses, noise, scheme
 from dperm.mechanisms.napp.literal import augmented_targets, settled, unpenalised
-from dperm_papers.li2021.augmentation import drawn, pairs, regularizers
-from dperm_papers.li2021.shared import designs
+from dperm_papers.li2021.augmentation import drawn, regularizers
+from dperm_papers.li2021.shared import designs, pairs
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -121,7 +121,7 @@ class Problem:
         b = np.abs(self.b[repeat]) if variant == "vs_plus" else self.b[repeat]
         run = pairs.iterates(
             self.design.loss, self.X[repeat], self.y[repeat], b, self.rule, self.strength, variant=variant, rows=rows,
-            steps=steps, rng=self.rng("rows", variant, rows, repeat),
+            steps=steps, draws=pairs.fresh(self.rng("rows", variant, rows, repeat), rows),
         )  # fmt: skip
         try:
             found = np.array(list(run))

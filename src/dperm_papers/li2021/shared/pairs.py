@@ -36,6 +36,29 @@ _MASS = _MASS / _MASS.sum()
 # At n_e = infinity: weights from which on a coefficient is 0, and changes up to which theta stands still.
 _HEAVY, _STILL = 1e15, 1e-14
 
+# From a step, from 0, and which coefficients are kept in it to z, shape (n_e/2, those that are kept).
+Draws = Callable[[int, np.ndarray], np.ndarray]
+
+
+def fresh(rng: np.random.Generator, rows: int) -> Draws:
+    """Return draws that are new in each step, as a run of Algorithm 1 has them."""
+    store: dict[int, np.ndarray] = {}
+
+    def draw(_: int, kept: np.ndarray) -> np.ndarray:
+        count = int(kept.sum())
+        # Written over in each step: new memory each time would take longer.
+        if count not in store:
+            store[count] = np.empty((rows // 2, count))
+        return rng.standard_normal(out=store[count])
+
+    return draw
+
+
+def shared(rng: np.random.Generator, rows: int, steps: int, features: int) -> Draws:
+    """Return draws that runs have in common: new in each step, the same in all of the runs, as methods are compared."""
+    z = rng.standard_normal((steps, rows // 2, features))
+    return lambda step, kept: z[step] if kept.all() else z[step][:, kept]
+
 
 def iterates(
     loss: str,
@@ -48,21 +71,20 @@ def iterates(
     variant: Variant,
     rows: int,
     steps: int,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> Iterator[np.ndarray]:
-    """Give theta^(1), ..., theta^(T) of Algorithm 1, as `literal.literal` does with the same generator.
+    """Give theta^(1), ..., theta^(T) of Algorithm 1, as `literal.literal` does if `draws` are `fresh`.
 
     `strength`, `rows`, `steps` are Lambda, n_e (even) and T. SolverError if a fit does not converge.
     """
     targets, force, curvature = augmented_targets(loss, rows)
     model, theta, older = losses.make(loss), None, None
-    store = np.empty((rows // 2, X.shape[1]))
-    for _ in range(steps):
+    for step in range(steps):
         tilt = noise if theta is None or variant == "erm" else noise * np.sign(theta)
         each = np.broadcast_to(scheme.weights(rule, strength, theta), noise.shape)
         finite = np.isfinite(each)
         spread = np.sqrt(2 * each[finite] / (rows * curvature))
-        z = rng.standard_normal(out=store) if finite.all() else rng.standard_normal((rows // 2, finite.sum()))
+        z = draws(step, finite)
         shift = tilt[finite] / (rows * force)
         if loss == "squared":
             fitted = _least_squares(X[:, finite], y, shift, spread, z, rows, float(targets[0]))
@@ -71,7 +93,9 @@ def iterates(
             starts = [np.zeros(len(spread))] if theta is None else [theta[finite]]
             # Where signs of b flip in every iteration, the fit before the last is the nearer one.
             starts += [] if older is None or variant == "erm" else [older[finite]]
-            fitted = _newton(sums, min(starts, key=sums.value) if len(starts) > 1 else starts[0])
+            start = min(starts, key=sums.value)
+            # With few rows these are long, and exp of theirs overflows where theta is not small.
+            fitted = _newton(sums, start if np.isfinite(sums.value(start)) else np.zeros_like(start))
         theta, older = np.zeros_like(noise), theta
         theta[finite] = fitted
         yield theta
@@ -150,8 +174,9 @@ class _Sums(_Records):
             value += pointwise.evaluate(
                 code, np.inf, eta, y, slope.ravel(), second.ravel(), np.empty((4, len(eta)))
             )  # fmt: skip
-            even += slope.sum()
-            odd += (slope[0] - slope[1]) @ z
+            with np.errstate(over="ignore", invalid="ignore"):
+                even += slope.sum()
+                odd += (slope[0] - slope[1]) @ z
             seconds.append(second)
             first += len(z)
         self.at, self.found = theta, (value, even, odd, seconds)
