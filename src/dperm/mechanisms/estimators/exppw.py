@@ -40,8 +40,14 @@ class ExpPW(PrivatePredictor):
         Take every label but `classes[1]` for the negative one, and put zero rows for rows that hold NaN or infinity,
         instead of raising. With declared `classes`, `fit` then never fails or warns because of a record
         (docs/privacy.md, section 1).
-    classes, state, random_state
-        As of `AveragedPrediction`.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    state : path-like or URL, optional
+        A journal of what was answered: it outlives this object, and copies and processes share it, which are refused
+        else. Its noise is fresh whatever the seed. Deleting it gives a new budget, which no statement covers.
+        A file, or a database: `sqlite:///path`, `postgresql://host/database` (`dperm.mechanisms.stores`).
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. Seeded answers are for science only.
 
     Attributes
     ----------

@@ -71,9 +71,18 @@ class PINP(KernelEstimator):
         In (0, 1).
     loss : {"hinge", "logistic", "huber"}, default="hinge"
         "huber" is regression, the others binary; "squared" is refused, since its slope has no bound (erratum J11).
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    C : float, default=0.001
+        Weight of the sum of losses beside ||w||^2/2, as LibSVM's: n lambda = 1/C. Larger is less bias and more noise.
+        It must not depend on the data, under add/remove not on their number either.
     kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="rbf"
         A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`. It must be positive semidefinite;
         queries that show that it is not are refused.
+    degree, coef0, gamma : int, float and float, default=3, 1.0, 1.0
+        Of "poly": (<x, v> + coef0)^degree; of "rbf": exp(-gamma ||x - v||^2). Public.
+    feature_norm : float, optional
+        Public bound R on sqrt(K(x, x)), of a callable kernel.
     queries : int, default=10000
         T: for how many queries the error is promised. More are answered, and as private.
     beta : float, default=0.05
@@ -83,14 +92,25 @@ class PINP(KernelEstimator):
         so neighbours="replace".
     calibration : {"tight", "corrected", "paper"}, default="tight"
         "paper" halts after B updates (`BudgetExhausted`); the others then answer from the frozen model.
+    neighbours : {"replace", "add_remove"}, default="replace"
+        The paper's are replace-one.
+    x_norm : float, default=1.0
+        Public bound on the l2 norm of rows and queries, for "linear" and "poly". ("rbf" needs none.)
+    fit_intercept : bool, default=False
+        Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
+    clip : bool, default=False
+        Scale longer rows and queries down to `x_norm` ("linear" and "poly"), and bring every other record into its
+        domain, instead of raising: with declared `classes` (or real targets) no record can make `fit` fail or warn.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    tolerance : float, default=0.05
+        In [1e-12, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
     state : path-like or URL, optional
         A journal of the run, which outlives this object: a fit on the same records goes on with it, another is refused.
         It is as private as the records. Noise is fresh then, whatever the seed.
         A file, or a database: `sqlite:///path`, `postgresql://host/database` (`dperm.mechanisms.stores`).
-    loss_parameters, C, degree, coef0, gamma, feature_norm, neighbours
-        As of `RKHSGaussian`.
-    x_norm, fit_intercept, clip, classes, tolerance, random_state
-        As of `RKHSGaussian`.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
 
     Attributes
     ----------

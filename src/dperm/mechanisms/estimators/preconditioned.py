@@ -24,14 +24,37 @@ class PreconditionedGradientDescent(DescentEstimator):
     loss : {"logistic", "capped_logistic", "huber", "smoothed_hinge"}, default="logistic"
         "huber" is regression, the others are classification; with more than two classes "logistic" alone, which then is
         the cross-entropy of the softmax.
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    steps : int, optional
+        Passes over the data; default 50.
+    gradient_clip : float, optional
+        The l2 norm to which a record's gradient is cut, and so what the noise is proportional to; default a third of
+        the longest that a record of the domain has at theta = 0: `x_norm`/6 for the logistic loss, of k > 2
+        classes `x_norm` sqrt((k - 1)/k)/3.
+    momentum : float, optional
+        In [0, 1); default 0.9.
     gram_share : float, optional
         Of the squared Gaussian ratio, what the noisy Gram matrix spends; in (0, 1); default 0.05.
     calibration : {"tight"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
-    loss_parameters, steps, gradient_clip, momentum
-        As of `NoisyGradientDescent`.
-    x_norm, weight_bound, fit_intercept, clip, classes, release, random_state
-        As of `NoisyGradientDescent`.
+    x_norm : float, default=1.0
+        Public bound R on the rows' l2 norm.
+    weight_bound : float, optional
+        Public bound W on the sample weights of `fit`, which takes none without it. A record's gradient times its weight
+        is cut to `gradient_clip`, whose default is W times as large.
+    fit_intercept : bool, default=False
+        Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is learned like the rest.
+    clip : bool, default=False
+        Scale longer rows down to `x_norm`, and bring targets into their domain, instead of raising: with declared
+        `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
+    classes : tuple of labels, optional
+        Public labels, (negative, positive) or more than two. Left out, they are taken from y with a
+        `PrivacyLeakWarning`.
+    release : bool, default=False
+        True is refused: the noise of this mechanism cannot be made safe against floating point (`fit` says why).
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
 
     Attributes
     ----------

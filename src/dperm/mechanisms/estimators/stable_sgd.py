@@ -20,21 +20,42 @@ class StableSGD(StablePredictor):
     ----------
     epsilon, delta : float, default=1.0, 1e-6
         Of all answers together: above 0, and in [0, 1).
+    queries : int, default=1000
+        How many different rows are answered; with `answers="model"` any number is.
+    answers : {"each", "model"}, default="each"
+        What carries the noise. "each": every answer, Laplace noise, as in the paper. "model": w, once, and all answers
+        are computed from that; Gaussian noise (`delta` 0: spherical Laplace). At the default budget this is less noise
+        from three queries on (docs/privacy.md, section 12, Theorem M); needs `calibration="tight"` and no `state`.
     loss : str, default="logistic"
         "logistic" and "smoothed_hinge" are of two labels, "huber" and, with `y_bound`, "squared" of real targets,
         "poisson" of counts. Its smoothness must be at most 2/eta: n large enough.
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
     eta : {"printed", "halved"}, default="printed"
         The step: R/(L sqrt n), or half of that, which also halves the noise (erratum D15).
     radius : float, default=1.0
         R, public: iterates stay in ||w|| <= R.
+    x_norm : float, default=1.0
+        Public bound on the l2 norm of rows and queries.
+    y_bound : float, optional
+        Public bound on |y|, of real targets.
     fit_intercept : bool, default=False
         Append a constant feature 1; the bound on rows becomes sqrt(x_norm^2 + 1).
     calibration : {"tight", "corrected", "paper"}, default="tight"
         "paper" has half of the noise that the printed step needs: no guarantee (erratum D2), unless eta="halved".
     neighbours : {"replace"}, default="replace"
         The number of records sets the step, so "add_remove" is refused.
-    queries, answers, loss_parameters, x_norm, y_bound, clip, classes, state, random_state
-        As of `StableERM`.
+    clip : bool, default=False
+        Scale longer rows and queries down to `x_norm`, and bring targets into their domain, instead of raising: with
+        declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    state : path-like or URL, optional
+        A journal of what was answered: it outlives this object, and copies and processes share it, which are refused
+        else. Its noise is fresh whatever the seed. Deleting it gives a new budget, which no statement covers.
+        A file, or a database: `sqlite:///path`, `postgresql://host/database` (`dperm.mechanisms.stores`).
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. Seeded answers are for science only.
 
     Attributes
     ----------

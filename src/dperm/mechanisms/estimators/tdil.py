@@ -30,8 +30,17 @@ class TDIL(KernelEstimator):
         In (0, 1).
     loss : {"hinge", "logistic", "huber"}, default="hinge"
         "huber" is regression, the others binary; "squared" is refused, since its slope has no bound (erratum J11).
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    C : float, default=0.001
+        Weight of the sum of losses beside ||w||^2/2, as LibSVM's: n lambda = 1/C. Larger is less bias and more noise.
+        It must not depend on the data, under add/remove not on their number either.
     kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="linear"
         A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`.
+    degree, coef0, gamma : int, float and float, default=3, 1.0, 1.0
+        Of "poly": (<x, v> + coef0)^degree; of "rbf": exp(-gamma ||x - v||^2). Public.
+    feature_norm : float, optional
+        Public bound R on sqrt(K(x, x)), of a callable kernel.
     public : array_like or CSR, shape (m, d), optional
         The finite set S of a kernel that is not "linear" (refused there); it is published. The promise holds whatever
         the points are, as long as they were not chosen by the training data; whether a training row is among them is
@@ -45,13 +54,21 @@ class TDIL(KernelEstimator):
         so neighbours="replace".
     calibration : {"tight", "corrected", "paper"}, default="tight"
         As printed there is no guarantee, as a rule (erratum J1), and n is asked for: not under add/remove.
+    neighbours : {"replace", "add_remove"}, default="replace"
+        The paper's are replace-one.
     x_norm : float, default=1.0
         Public bound on the rows' l2 norm, for "linear" and "poly"; radius of the net.
+    fit_intercept : bool, default=False
+        Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
     clip : bool, default=False
         Scale longer rows down to `x_norm` ("linear" and "poly"), and bring every other record into its domain, instead
         of raising: with declared `classes` (or real targets) no record can make `fit` fail or warn.
-    loss_parameters, C, degree, coef0, gamma, feature_norm, neighbours, fit_intercept, classes, tolerance, random_state
-        As of `RKHSGaussian`.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    tolerance : float, default=0.05
+        In [1e-12, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
 
     Attributes
     ----------
