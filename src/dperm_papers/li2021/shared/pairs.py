@@ -93,9 +93,10 @@ def iterates(
             starts = [np.zeros(len(spread))] if theta is None else [theta[finite]]
             # Where signs of b flip in every iteration, the fit before the last is the nearer one.
             starts += [] if older is None or variant == "erm" else [older[finite]]
-            start = min(starts, key=sums.value)
-            # With few rows these are long, and exp of theirs overflows where theta is not small.
-            fitted = _newton(sums, start if np.isfinite(sums.value(start)) else np.zeros_like(start))
+            # Few rows are long, and exp of theirs overflows where theta is not small: no step ends there.
+            with np.errstate(over="ignore", invalid="ignore"):
+                start = min(starts, key=sums.value)
+                fitted = _newton(sums, start if np.isfinite(sums.value(start)) else np.zeros_like(start))
         theta, older = np.zeros_like(noise), theta
         theta[finite] = fitted
         yield theta
@@ -174,9 +175,8 @@ class _Sums(_Records):
             value += pointwise.evaluate(
                 code, np.inf, eta, y, slope.ravel(), second.ravel(), np.empty((4, len(eta)))
             )  # fmt: skip
-            with np.errstate(over="ignore", invalid="ignore"):
-                even += slope.sum()
-                odd += (slope[0] - slope[1]) @ z
+            even += slope.sum()
+            odd += (slope[0] - slope[1]) @ z
             seconds.append(second)
             first += len(z)
         self.at, self.found = theta, (value, even, odd, seconds)
