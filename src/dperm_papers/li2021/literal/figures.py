@@ -50,8 +50,8 @@ def _panels(rows):
 def _notes(rows):
     yield (
         f"Algorithm 1 by its letter: {equals('nₑ', int(rows['rows_added'].max()))} drawn rows in each of its "
-        "iterations, as the paper ran it; {δ=delta.first}, r = 1/2. Means over {repeat.count} repeats (MSE: geometric "
-        "means; Poisson predictions are capped at e^7.5) with 95 % intervals. The bounds ζ, to which noise and Λ0 are "
+        "iterations (the paper: 10,000); {δ=delta.first}. Means over {repeat.count} repeats (MSE: geometric means; "
+        "Poisson predictions are capped at e^7.5) with 95 % intervals. The bounds ζ, to which noise and Λ0 are "
         "proportional, are not printed: on the left those of the whole range of η and y, on the right for 99 % of the "
         "records (Poisson) or 1."
     )
@@ -69,10 +69,10 @@ literal = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-literal": Target(
-        "Figure 5 with the paper's number of rows",
-        "Error on test records over Lambda by Algorithm 1 to the letter, with the 10,000 appended rows that the paper "
-        "runs, a panel for each design of Table 4, each of two bounds zeta on a record, and two epsilons: six methods "
-        "as published, without a guarantee.",
+        "Figure 5 by Algorithm 1 to the letter",
+        "Error on test records over Lambda with rows that are drawn and appended, in the place of their limit; a panel "
+        "for each design of Table 4, each bound zeta on a record, and each epsilon: six methods as published, without "
+        "a guarantee.",
         "Lines with bands over a logarithmic axis of Lambda, six methods in three colours, solid with MOOR and dashed "
         "without.",
         columns=("variant", "strength", "zeta", "rows_added"),
