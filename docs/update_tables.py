@@ -94,11 +94,18 @@ def answered(paper: str, verdicts: pd.DataFrame) -> str:
     for answer in sorted(found, key=lambda answer: answer.claim):
         words = f"{answers.GLYPHS[answer.kind]} **{answer.words}**" + (f": {answer.where}" if answer.where else "")
         stated = "" if math.isnan(answer.expected) else f"{answer.expected:.4g}"
-        points = f"{answer.held} of {answer.points}" if answer.points else ""
-        points += " not refuted" if points and answer.quantity == answers.QUANTITIES["ledger"] else ""
         said = answer.statement.replace("|", "\\|")
         lines.append(
-            (answer.claim, answer.place, said, words, measured_of(answer), stated, points, f"`{answer.figure}`")
+            (
+                answer.claim,
+                answer.place,
+                said,
+                words,
+                measured_of(answer),
+                stated,
+                answer.at_points,
+                f"`{answer.figure}`",
+            )
         )
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

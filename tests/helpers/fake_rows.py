@@ -126,6 +126,7 @@ def theorem9():
     settings = {
         "repeats": 20, "draws": 2, "data_sets": 3, "designs": ["hadamard", "rademacher"], "epsilon": 1.0,
         "delta": 1e-6, "sizes": [1024, 4096], "gammas": [0.1, 0.5], "supports": [1, 2, 4], "single_stage": [8],
+        "wide_single_stage": [4],
     }  # fmt: skip
     cells = [{**head, "point": {"p": p}, "settings": settings} for p in (16, 32)]
     return pd.concat([experiments.run(cell) for cell in cells], ignore_index=True)

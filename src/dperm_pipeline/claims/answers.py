@@ -101,6 +101,16 @@ class Answer:
         ends = [f"{end:.3g}".replace("inf", "∞") for end in (self.low, self.high) if not math.isnan(end)]
         return " to ".join(dict.fromkeys(ends))
 
+    @property
+    def at_points(self) -> str:
+        """At how many points the printed form is shown to hold, such as `6 of 10 as printed`; empty without."""
+        if not self.points:
+            return ""
+        outcome = " not refuted" if self.quantity == QUANTITIES["ledger"] else ""
+        # The numbers beside it are another form's.
+        form = "" if self.form == PRINTED else " as printed"
+        return f"{self.held:,} of {self.points:,}{outcome}{form}"
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -201,7 +211,7 @@ def _others(parts: list[_Part], weakest: _Part) -> Iterator[str]:
         if better or (part.kind == weakest.kind and part.open_choice != weakest.open_choice):
             said = part.tests[0]["statement"].rstrip(".")
             found = f"{part.kind}{f' {part.open_choice} ({part.where})' if part.open_choice else ''}"
-            yield f"{'but' if better else 'and'} this {found}: {said}"
+            yield f"{'but' if better else 'and'} “{said}” {found}"
 
 
 def _part(tests: _Tests) -> _Part:

@@ -92,7 +92,7 @@ def _answer(answer: answers.Answer, tests: Sequence[Any]) -> dict[str, Any]:
         "expected_shown": words.number(answer.expected, 4),
         "form": forms.FORMS[answer.form][0],
         "quantity": answer.quantity,
-        "points": f"{answer.held:,} of {answer.points:,}" if answer.points else "",
+        "points": answer.at_points,
         "headline": "yes" if answer.headline else "no",
         "tests": [
             {

@@ -115,6 +115,30 @@ def test_losses_never_cost_more():
     assert len(found) == 6 * 3 and found["value"].max() < 1e-12 and found["value"].min() < -1e-3
 
 
+# -- stability and the whole model (Section 2.3) -----------------------------------------------------------------------
+
+
+@together.over("epsilon", [0.2, 1.0, 3.0])
+def test_the_stability_of_private_predictions_is_attained_and_no_random_laws_pass_it(epsilon):
+    assert evaluation.widest(epsilon) == pytest.approx(math.tanh(epsilon / 2), abs=1e-9)
+    rng, grid = np.random.default_rng(4), np.linspace(0, 1, 4)
+    for _ in range(200):
+        v = rng.dirichlet(np.ones(4))
+        # Weights between 1 and e^eps, made a law: the ratio stays within e^eps both ways.
+        u = v * np.exp(epsilon * rng.random(4))
+        u /= u.sum()
+        assert abs(u @ grid - v @ grid) <= math.tanh(epsilon / 2) + 1e-12
+
+
+def test_many_answers_of_member_tell_what_no_private_model_may():
+    a, many = evaluation.member(0.3), 5
+    sure = np.array(list(itertools.product((0, 1), repeat=many)))
+    inside, outside = (np.prod(np.where(sure == 1, p, 1 - p), axis=1) for p in (a, a * math.exp(0.3)))
+    assert evaluation.told(0.3, many) == pytest.approx(np.abs(inside - outside).sum() / 2)
+    found = rows()[rows()["series"] == "whole"]
+    assert len(found) == 3 and (found["value"] < 0).all() and evaluation.told(0.3, 1) < math.tanh(0.15)
+
+
 # -- moments ---------------------------------------------------------------------------------------------------------
 
 
@@ -150,8 +174,10 @@ def test_moments_are_those_of_samples_that_are_drawn(law):
     outside = loss(fresh, fresh_y)
     found = generalization.moments(chances, epsilon, bound, n)
     for k in (1, 2, 3):
-        for exact, sample in zip(found[k], (outside, own), strict=True):
-            drawn = sample.mean(axis=1) ** k
+        # Given S, fresh losses are independent, each of mean E_P.
+        for exact, drawn in zip(
+            found[k], (outside.mean(axis=1) ** k, own.mean(axis=1) ** k, outside[:, :k].prod(axis=1)), strict=True
+        ):
             assert exact == pytest.approx(drawn.mean(), abs=5 * stats.sem(drawn))
 
 
@@ -166,7 +192,7 @@ def test_drawn_moments_agree_with_enumerated_ones():
     }
     made = experiments.run(cell(**settings)).query("series == 'drawn'").groupby(["dataset", "k"])
     for (law, k), frame in made:
-        outside, own = generalization.moments(generalization.LAWS[law], 2.0, exppw.walk_bound(0.5, 2.0), 3)[k]
+        outside, own, _ = generalization.moments(generalization.LAWS[law], 2.0, exppw.walk_bound(0.5, 2.0), 3)[k]
         exact = outside - math.exp(k**2 * 2.0) * own
         assert frame["value"].mean() == pytest.approx(exact, abs=4.5 * stats.sem(frame["value"]))
     assert len(made) == 9
@@ -217,6 +243,27 @@ def test_lemma_6_5_fails_as_printed_from_the_erratum_s_beta_on():
     assert (found[found["variant"] == "mended"]["value"] < 0).all()
 
 
+def test_private_prediction_promises_more_than_stability_where_it_promises_anything():
+    found = experiments.run(cell(sizes=[1000])).query("series == 'classical'")
+    assert set(found["variant"]) == {"printed", "mended"} and found["value"].max() < 0
+    assert {0.001, 0.01, 0.1, 1.0} <= set(found["epsilon"]) and (found["value"] > -1).all()
+    # n = 50, gamma = tanh(0.05): by hand.
+    by_hand = 0.01 + 2 * math.tanh(0.05) + (200 * math.tanh(0.05) + 1) * math.sqrt(math.log(20) / 100)
+    assert generalization.classical(0.01, 0.1, 50, 0.05) == min(by_hand, 1) == 1
+    assert generalization.classical(0.01, 1e-4, 50, 0.05) == pytest.approx(
+        0.01 + 1e-4 + (200 * 5e-5 + 1) * math.sqrt(math.log(20) / 100), rel=1e-6
+    )
+
+
+def test_exppw_gives_every_labelling_and_fewer_records_do_not():
+    assert generalization.realised(4, 1.0, 0.5) == 16
+    # A record a point: after two zeros a one is not enough.
+    v = exppw.walks(np.array([[0.0, 0.0, 1.0]]), 2.0)[0]
+    assert v[3] < 0
+    found = rows()[rows()["series"] == "shattered"]
+    assert (found["value"] == 0).all() and found["k"].max() == 8
+
+
 @pytest.mark.parametrize("bound", [1.0, 3.0])
 def test_the_worst_loss_on_separable_data_is_that_of_all_of_them(bound):
     n, epsilon = 7, 0.9
@@ -232,7 +279,10 @@ def test_the_worst_loss_on_separable_data_is_that_of_all_of_them(bound):
 
 def test_rows():
     found = rows()
-    assert set(found["series"]) == {"groups", "membership", "losses", "means", "moments", "drawn", "tail"}
+    assert set(found["series"]) == {
+        "groups", "membership", "losses", "means", "stability", "whole", "moments", "classical", "shattered", "drawn",
+        "tail",
+    }  # fmt: skip
     assert not found["value"].isna().any() and len(found) < 100_000
     drawn = found[(found["series"] == "tail") & (found["mechanism"] == "exppw")]
     violated = drawn[(drawn["metric"] == "violated") & (drawn["variant"] == "printed")].set_index("repeat")["value"]

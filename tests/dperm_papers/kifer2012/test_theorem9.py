@@ -14,6 +14,7 @@ from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms import sparse
 from dperm.mechanisms.support import samp_agg
+from dperm.noise import SphericalLaplace
 from dperm_papers.kifer2012.shared import case_study, designs
 from dperm_papers.kifer2012.theorem9 import experiment as theorem9
 from dperm_papers.kifer2012.theorem9 import hadamard, single_stage
@@ -24,6 +25,7 @@ SPENDING = case_study.Spending(EPSILON, DELTA, "paper", "add_remove")
 SETTINGS = {
     "repeats": 6, "draws": 5, "data_sets": 2, "designs": ["hadamard", "rademacher"], "epsilon": EPSILON,
     "delta": DELTA, "sizes": [256, 4096], "gammas": [0.1, 0.5], "supports": [1, 4], "single_stage": [4],
+    "wide_single_stage": [8],
 }  # fmt: skip
 
 
@@ -220,7 +222,7 @@ def test_the_certificate_holds_where_the_solver_was_stopped(monkeypatch):
 def test_a_single_stage_is_algorithm_1_on_all_features(rows):
     """p = 16, n = 4: data and noise drawn again, sigma by hand, the minimiser by cvxpy."""
     n, p = 4, 16
-    found = of(rows, metric="risk_ratio")
+    found = of(rows, metric="risk_ratio", row="single-stage")
     assert len(found) == 2 and set(found["n"]) == {n} and set(found["mechanism"]) == {"objective"}
     for repeat, value in enumerate(found["value"]):
         rng = seeds.generator(4, "kifer2012-theorem9", "single-stage", "paper", "add_remove", p, n, repeat)
@@ -236,4 +238,32 @@ def test_a_single_stage_is_algorithm_1_on_all_features(rows):
 
 def test_only_p_with_well_behaved_blocks_have_two_stages():
     found = experiments.run(cell(64, sizes=[256], single_stage=[16]))
-    assert set(found["row"]) == {"single-stage"} and set(found["n"]) == {16}
+    assert set(found["row"]) == {"single-stage", "earlier"}
+    assert set(zip(found["n"], found["sizing"], strict=True)) == {(16, "4n"), (8, "n^2")}
+
+
+def test_the_techniques_before_the_paper_are_drawn_again(rows):
+    """p = 16, n = 4, delta = 0: noise of radius Gamma(p, .) with its scale by hand, the minimiser by cvxpy."""
+    n, p = 4, 16
+    found = of(rows, metric="risk_ratio", row="earlier")
+    assert len(found) == 2 * 2 * 2 and set(found["delta"]) == {0.0}
+    zeta = 2 * S * math.sqrt(p)
+    for _, row in found.iterrows():
+        rng = seeds.generator(
+            4, "kifer2012-theorem9", "earlier", "paper", "add_remove", p, row["mechanism"], n, row["repeat"]
+        )
+        X, y, _ = designs.rademacher(n, p, S, rng)
+        ridge = float(row["variant"].removeprefix("gamma-ridge-")) * 2 * p / EPSILON
+        # Algorithm 1 prints beta = epsilon/(2 zeta); one record moves the minimiser by zeta/Delta.
+        scale = {"objective": 2 * zeta / EPSILON, "output": zeta / ridge / EPSILON}[row["mechanism"]]
+        b = SphericalLaplace(scale).sample((p,), rng)
+        z = cp.Variable(p)
+        tilt = b @ z if row["mechanism"] == "objective" else 0
+        cost = 0.5 * cp.sum_squares(y - X @ z) + ridge / 2 * cp.sum_squares(z) + tilt
+        cp.Problem(cp.Minimize(cost), [cp.norm1(z) <= S]).solve(solver="CLARABEL")
+        theta = z.value
+        if row["mechanism"] == "output":
+            near = cp.Variable(p)
+            cp.Problem(cp.Minimize(cp.sum_squares(near - theta - b)), [cp.norm1(near) <= S]).solve(solver="CLARABEL")
+            theta = near.value
+        assert row["value"] == pytest.approx(np.sum((y - X @ theta) ** 2) / np.sum(y**2), rel=1e-3)

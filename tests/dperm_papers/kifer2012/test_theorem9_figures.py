@@ -48,9 +48,14 @@ def test_the_noise_term_beside_slopes_one_and_four(rows, figure):
 
 
 def test_the_single_stage_has_its_panel_where_it_was_run(rows, figure):
-    mean = rows[rows["metric"] == "risk_ratio"]["value"].mean()
+    ratios = rows[rows["metric"] == "risk_ratio"]
     (line,) = of(figure.axes[3], COLOURS["none"], "-")
-    np.testing.assert_allclose(line.get_ydata(), [mean])
+    one = ratios[(ratios["row"] == "single-stage") & (ratios["sizing"] == "4n")]
+    np.testing.assert_allclose(line.get_ydata(), [one["value"].mean()])
+    for mechanism, colour in (("objective", "#56B4E9"), ("output", "#E69F00")):
+        (line,) = of(figure.axes[3], colour, "-")
+        here = ratios[(ratios["row"] == "earlier") & (ratios["mechanism"] == mechanism) & (ratios["sizing"] == "4n")]
+        np.testing.assert_allclose(line.get_ydata(), [here.groupby("variant")["value"].mean().min()])
     without = theorem9.theorem9(rows[rows["metric"] != "risk_ratio"])
     assert not without.axes[3].axison
     assert "One stage" not in " ".join(text.get_text() for text in without.texts)

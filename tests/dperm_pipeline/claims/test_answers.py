@@ -118,7 +118,7 @@ def test_of_several_things_left_open_those_count_that_make_a_difference():
 
 def test_an_answer_says_which_parts_fare_better_than_the_weakest():
     found = answer(line("printed", YES, statement="The main clause."), line("printed", NO, id="K-c38a", statement="b"))
-    assert (found.words, found.where) == ("fails", "but this holds as printed: The main clause")
+    assert (found.words, found.where) == ("fails", "but “The main clause” holds as printed")
 
 
 def test_an_answer_names_parts_that_depend_on_something_else():

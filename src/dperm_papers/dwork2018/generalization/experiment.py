@@ -18,8 +18,19 @@ either half are half of a uniform point of a simplex. With A_j = sum over gaps o
     E[(E_S')^2 | S] = A_2/n + (1 - 1/n) A_1^2,    E[(E_S')^3 | S] = (A_3 + 3 (n-1) A_2 A_1 + (n-1)(n-2) A_1^3)/n^2,
 
 whose means over the lengths are closed (`simplex`): for small n all labels and all m are enumerated, and nothing is
-drawn. For large n S is drawn, the moments given S are exact; the tail has S' drawn too, on the realizable law, where
-alpha = max over m of E_S.
+drawn; the moments of E_P = A_1, the loss on the law itself, come with them. For large n S is drawn, the moments given S
+are exact; the tail has S' drawn too, on the realizable law, where alpha = max over m of E_S.
+
+Section 2.3 compares. `classical`: with gamma = tanh(eps/2), the prediction stability that eps-privacy implies, and
+E_S <= a, Theorem 12 of Bousquet and Elisseeff (2002, quoted from knowledge) says of E_P in [0, 1]
+
+    E_P <= a + 2 gamma + (4 n gamma + 1) sqrt(log(1/beta)/(2n))         with probability 1 - beta,
+
+Lemma 6.5 and Hoeffding's inequality for E_S' given S, at beta/2 each, E_P <= a c + sqrt(log(2/beta)/(2n)).
+
+`shattered`: 2 T records with one label, just before a point, bring ExpPW's walk from one end to the other, so that
+labels of N points can be chosen freely: of n records the hypotheses have a VC dimension of n/(2T) at least, and
+sqrt(dimension/n), by which such bounds go, does not fall with n.
 """
 
 import itertools
@@ -39,10 +50,14 @@ from dperm_pipeline.rows import Rows
 LAWS = {"thr": (0.0, 1.0), "flip": (0.2, 0.8), "coin": (0.25, 0.25)}
 # B of a bounded evaluation with delta.
 _BOUNDS = (1.0, 2.0)
+# Where bounds are compared: empirical losses a, and epsilons beside those of the settings.
+_LOSSES, _SMALL = (0.001, 0.01, 0.1), (0.001, 0.01)
+# The most points whose labellings are all tried.
+_POINTS = 8
 
 
 def run(cell: Cell, rows: Rows) -> None:
-    """Measure Lemmas 3.1 and 6.2 to 6.5 and membership inference.
+    """Measure Lemmas 3.1 and 6.2 to 6.5, membership inference and the comparisons of Section 2.3.
 
     `excess` is what is measured minus what is said (moments enumerated: of the logarithms), `log_ratio` that of the
     k-th moments of E_S' and E_S, `ratio` E_S'/alpha of a repeat, and `violated` whether that is at least the factor of
@@ -55,8 +70,10 @@ def run(cell: Cell, rows: Rows) -> None:
     )  # fmt: skip
     evaluation.check(cell, rows)
     _member(cell.settings, rows)
+    _classical(cell.settings, rows)
     rows = rows.at(mechanism="exppw", calibration="tight", neighbours="replace")
     _enumerated(cell.settings, rows)
+    _shattered(cell.settings, rows)
     _drawn(cell, rows)
     _tails(cell, rows)
 
@@ -95,15 +112,15 @@ def fresh(first: Any, squares: Any, mixed: Any, cubes: Any, n: int, k: int) -> A
     return (cubes[0] + 3 * (n - 1) * mixed + (n - 1) * (n - 2) * cubes[1]) / n**2
 
 
-def moments(law: tuple[float, float], epsilon: float, bound: float, n: int) -> dict[int, tuple[float, float]]:
-    """Return E (E_S')^k and E (E_S)^k of ExpPW for k = 1, 2, 3, over all 2^n labels and all m.
+def moments(law: tuple[float, float], epsilon: float, bound: float, n: int) -> dict[int, tuple[float, float, float]]:
+    """Return E (E_S')^k, E (E_S)^k and E (E_P)^k of ExpPW for k = 1, 2, 3, over all 2^n labels and all m.
 
     `law` is Pr[y = 1] below and above 1/2, `bound` is T.
     """
     labels = np.array(list(itertools.product((0, 1), repeat=n)), dtype=float)
     p = exppw.probability(exppw.walks(labels, bound), epsilon)
     own = np.where(labels == 1, 1 - (p[:, :-1] + p[:, 1:]) / 2, (p[:, :-1] + p[:, 1:]) / 2).mean(axis=1)
-    total = np.zeros((3, 2))
+    total = np.zeros((3, 3))
     for m in range(n + 1):
         left = np.arange(n) < m
         chances = np.where(left, law[0], law[1])
@@ -113,9 +130,11 @@ def moments(law: tuple[float, float], epsilon: float, bound: float, n: int) -> d
         for part, q in ((p[:, : m + 1], law[0]), (p[:, m:], law[1])):
             powers = [q * (1 - part) ** j + (1 - q) * part**j for j in (1, 2, 3)]
             halves.append((powers, part.shape[1]))
-        exact = _over_lengths(halves)
+        first, squares, mixed, cubes = _over_lengths(halves)
+        population = (first, squares[1], cubes[1])
         for k in (1, 2, 3):
-            total[k - 1] += weight @ fresh(*exact, n, k), weight @ own**k
+            on_fresh = fresh(first, squares, mixed, cubes, n, k)
+            total[k - 1] += weight @ on_fresh, weight @ own**k, weight @ population[k - 1]
     return {k: tuple(total[k - 1]) for k in (1, 2, 3)}
 
 
@@ -172,6 +191,43 @@ def _enumerated(settings: Settings, rows: Rows) -> None:
             ratio = math.log(found[k][0]) - math.log(found[k][1])
             here.add("log_ratio", ratio, k=k)
             here.add("excess", ratio - k**2 * epsilon, k=k, variant="printed")
+            population = math.log(found[k][2]) - math.log(found[k][1])
+            here.add("excess", population - k**2 * epsilon, k=k, variant="population")
+
+
+def classical(a: float, epsilon: float, n: int, beta: float) -> float:
+    """Return what uniform stability alone promises of E_P in [0, 1], but for a probability beta."""
+    gamma = math.tanh(epsilon / 2)
+    return min(a + 2 * gamma + (4 * n * gamma + 1) * math.sqrt(math.log(1 / beta) / (2 * n)), 1.0)
+
+
+def _classical(settings: Settings, rows: Rows) -> None:
+    """Add what Lemma 6.5 promises of E_P less what uniform stability does, where the lemma says something."""
+    rows, epsilons = rows.at(series="classical", mechanism="bound", neighbours="replace"), (*_SMALL, *settings.epsilons)
+    for epsilon, n, a, beta in itertools.product(epsilons, settings.sizes, _LOSSES, settings.tail_gammas):
+        for form in ("printed", "mended"):
+            promised = a * factor(epsilon, beta / 2, form) + math.sqrt(math.log(2 / beta) / (2 * n))
+            # For smaller n epsilon both are little but the sampling error, of which ours has a little more.
+            if promised < 1 and n * epsilon >= 1:
+                here = rows.at(epsilon=epsilon, n=n, alpha=a, gamma=beta, variant=form)
+                here.add("excess", promised - classical(a, epsilon, n, beta))
+
+
+def realised(points: int, epsilon: float, alpha: float) -> int:
+    """Return how many of the 2^points labellings ExpPW's more likely bit gives, with 2 T records before each point."""
+    bound = exppw.walk_bound(alpha, epsilon)
+    wanted = np.array(list(itertools.product((0, 1), repeat=points)))
+    each = int(2 * bound)
+    walks = exppw.walks(np.repeat(wanted, each, axis=1).astype(float), bound)[:, each::each]
+    return int(((walks > 0) == wanted).all(axis=1).sum())
+
+
+def _shattered(settings: Settings, rows: Rows) -> None:
+    """Add how many labellings of N points ExpPW cannot give; `n` is the number of records that it takes."""
+    for epsilon, alpha, points in itertools.product(settings.epsilons, settings.alphas, range(1, _POINTS + 1)):
+        n = int(points * 2 * exppw.walk_bound(alpha, epsilon))
+        missing = 2**points - realised(points, epsilon, alpha)
+        rows.add("excess", missing, series="shattered", dataset="no-data", epsilon=epsilon, alpha=alpha, k=points, n=n)
 
 
 def _drawn(cell: Cell, rows: Rows) -> None:

@@ -12,7 +12,11 @@ states at most s apart, and of data sets with k changes those at most k s apart.
     losses      Lemma 6.2: a loss of a private prediction is as private: random laws on a few values, and losses that
                 take some of them to the same number; delta after minus delta before;
     means       Lemma 6.3: the largest E[U] - e^eps E[V] of two laws on a grid of [0, B] with P(U in A) <= e^eps P(V in
-                A) + delta for all A, by linear programming, minus delta B.
+                A) + delta for all A, by linear programming, minus delta B;
+    stability   Section 2.3: the largest |E[U] - E[V]| of two such laws of [0, 1] at delta = 0, either way, minus
+                tanh(eps/2): the rate of uniform prediction stability that privacy implies;
+    whole       Section 2.3: tanh(eps/2) minus what an attack tells that sees `_ANSWERS` answers of `member`: each is
+                private, the model that gives them is not.
 """
 
 import itertools
@@ -21,7 +25,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, stats
 
 from dperm.accounting import gaussian
 from dperm.laws.finite import closeness
@@ -33,6 +37,8 @@ from dperm_pipeline.rows import Rows
 _SHARE = 0.5
 # The largest bound B of losses, and the points of a grid of [0, B].
 _BOUND, _GRID = 2.0, 4
+# Answers of one predictor that an attack on the whole of it sees.
+_ANSWERS = 10_000
 # Where chains of (epsilon, delta) start, and how long they are.
 _STARTS = (0.0, 1e-3, 0.1, 0.4)
 
@@ -121,8 +127,30 @@ def largest_gap(epsilon: float, delta: float, bound: float) -> float:
     return -float(found.fun)
 
 
+def widest(epsilon: float) -> float:
+    """Return the largest E[U] - E[V] of laws on a grid of [0, 1] that are epsilon-close to each other."""
+    grid, factor, eye = np.linspace(0, 1, _GRID), math.exp(epsilon), np.eye(_GRID)
+    found = optimize.linprog(
+        np.concatenate([-grid, grid]),
+        A_ub=np.vstack([np.hstack([eye, -factor * eye]), np.hstack([-factor * eye, eye])]),
+        b_ub=np.zeros(2 * _GRID),
+        A_eq=np.kron(np.eye(2), np.ones(_GRID)),
+        b_eq=[1.0, 1.0],
+        bounds=(0, None),
+        method="highs",
+    )
+    return -float(found.fun)
+
+
+def told(epsilon: float, answers: int) -> float:
+    """Return the largest TPR - FPR of an attack that sees how often `member` answers 1."""
+    a, ones = member(epsilon), np.arange(answers + 1)
+    inside, outside = (stats.binom.cdf(ones, answers, p) for p in (a, a * math.exp(epsilon)))
+    return float((inside - outside).max())
+
+
 def check(cell: Cell, rows: Rows) -> None:
-    """Measure Lemmas 3.1, 6.2 and 6.3 and membership inference.
+    """Measure Lemmas 3.1, 6.2 and 6.3, membership inference and what Section 2.3 says of stability.
 
     `excess` is what is measured minus what is said, `advantage` the TPR - FPR of the best attack on one bit.
     """
@@ -135,6 +163,9 @@ def check(cell: Cell, rows: Rows) -> None:
             here = rows.at(series="means", mechanism="finite", epsilon=epsilon, delta=delta, bound=bound)
             here.add("excess", gap - delta * bound)
             here.add("gap", gap)
+        here, allowed = rows.at(epsilon=epsilon), math.tanh(epsilon / 2)
+        here.add("excess", widest(epsilon) - allowed, series="stability", mechanism="finite")
+        here.add("excess", allowed - told(epsilon, _ANSWERS), series="whole", mechanism="member")
     _losses(cell, rows)
 
 

@@ -23,7 +23,8 @@ noise-term     what b adds to the second stage's risk, over s, with |theta*_j| =
 given-right    the second stage's excess risk on the right support, at the largest n, over p (after Theorem 9: free of
                p). X_Z'X_Z = n I and s features are all that it sees: no p can enter, by construction.
 given-votes    that of both stages of Samp-Agg there: p enters through the noisy votes.
-single-stage   L(theta)/L(0) of the constrained lasso on all p = 4 n features (`single_stage`).
+single-stage   L(theta)/L(0) of the constrained lasso on all p features, p = 4 n and p = n^2 (`single_stage`).
+earlier        that of the two techniques before the paper, at delta = 0, with two ridges each.
 
 Neighbours: add/remove (Definition 1). Algorithm 5's partition by n proves nothing there (erratum K6); it is run as
 printed.
@@ -31,7 +32,7 @@ printed.
 
 import math
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy import special
@@ -49,14 +50,16 @@ from dperm_pipeline.rows import Rows
 SIZE = hadamard.SIZE
 # Of the design rademacher: larger ones would take longer than they tell.
 _MOST_ENTRIES = 2**22
+# Delta of the techniques before the paper, in units of Algorithm 1's 2 p/epsilon.
+_RIDGES = (1, 100)
 
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure one p.
 
-    Columns: `sizing` (`printed`, `mended`) is that of the bound. Metrics: `excess_risk`; for each gamma `bound` (mean
-    over repeats) and `violated`; `well_behaved` (share of Samp-Agg's blocks); `noise_risk`; `risk_right` and
-    `risk_votes` (means over `draws`); `risk_ratio`.
+    Columns: `sizing` is that of the bound (`printed`, `mended`), or p of a single stage (`4n`, `n^2`). Metrics:
+    `excess_risk`; for each gamma `bound` (mean over repeats) and `violated`; `well_behaved` (share of Samp-Agg's
+    blocks); `noise_risk`; `risk_right` and `risk_votes` (means over `draws`); `risk_ratio`.
     """
     settings, p = cell.settings, int(cell.point["p"])
     rows = rows.at(
@@ -71,8 +74,12 @@ def run(cell: Cell, rows: Rows) -> None:
             risk = noise_risk(max(blocked), size, 0.5, Spending.of(cell))
             benign.add("noise_risk", risk, row="noise-term", s=size)
         _over_features(cell, benign, p, max(blocked))
-    if 4 * (p // 4) == p and p // 4 in settings.single_stage:
-        _single_stage(cell, rows, p)
+    quarter, root = p // 4, math.isqrt(p)
+    one = rows.at(dataset="rademacher", support="none", s=SIZE)
+    if quarter in settings.single_stage and p == 4 * quarter:
+        _single_stage(cell, one.at(n=quarter, sizing="4n"), quarter, p)
+    if root in settings.wide_single_stage and p == root**2:
+        _single_stage(cell, one.at(n=root, sizing="n^2"), root, p)
 
 
 def bounds(
@@ -218,12 +225,14 @@ def _over_features(cell: Cell, rows: Rows, p: int, n: int) -> None:
         rows.add(metric, risk.mean(axis=1), ok, row=row, support=support, guarantee=guarantee, s=SIZE)
 
 
-def _single_stage(cell: Cell, rows: Rows, p: int) -> None:
-    spending, n = Spending.of(cell), p // 4
-    found = [
-        single_stage.ratio(n, p, SIZE, spending, _random(cell, "single-stage", n, r))
-        for r in range(cell.settings.data_sets)
-    ]
-    ratios, ok = map(np.array, zip(*found, strict=True))
-    here = rows.at(dataset="rademacher", row="single-stage", support="none", s=SIZE, n=n, mechanism="objective")
-    here.add("risk_ratio", ratios, ok)
+def _single_stage(cell: Cell, rows: Rows, n: int, p: int) -> None:
+    spending, data_sets = Spending.of(cell), range(cell.settings.data_sets)
+    found = [single_stage.ratio(n, p, SIZE, spending, _random(cell, "single-stage", n, r)) for r in data_sets]
+    rows.at(row="single-stage", mechanism="objective").add("risk_ratio", *map(np.array, zip(*found, strict=True)))
+    for technique, multiple in product(("objective", "output"), _RIDGES):
+        found = [
+            single_stage.earlier(technique, n, p, SIZE, multiple, spending, _random(cell, "earlier", technique, n, r))
+            for r in data_sets
+        ]
+        here = rows.at(row="earlier", mechanism=technique, variant=f"gamma-ridge-{multiple}", delta=0.0)
+        here.add("risk_ratio", *map(np.array, zip(*found, strict=True)))

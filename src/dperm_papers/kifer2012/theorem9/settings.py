@@ -19,6 +19,7 @@ class Settings:
     gammas: list[float] = numbers("allowed failure probabilities of a bound", above=0, below=1)
     supports: list[int] = numbers("sizes s of the support", low=1, high=1000)
     single_stage: list[int] = numbers("n of the lasso without support selection, on 4 n features", low=2, high=10_000)
+    wide_single_stage: list[int] = numbers("n of that lasso on n^2 features", low=2, high=1_000)
 
 
 EXPERIMENT = Experiment(

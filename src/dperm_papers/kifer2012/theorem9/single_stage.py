@@ -1,4 +1,4 @@
-r"""The lasso under objective perturbation, without a support to start from: it fails, says kifer2012 (Section 1.1.2).
+r"""The lasso without a support to start from: what is private and known fails, says kifer2012 (Sections 1 and 1.1.2).
 
 Algorithm 1 on all p features, with F = {||theta||_1 <= s} (the constrained lasso) and all of (epsilon, delta). Entries
 of X are +-1 and |y| <= s, so that |<x, theta>| <= s, zeta = 2 s sqrt(p), lambda = p and Delta = 2 p/epsilon. zeta rests
@@ -11,6 +11,10 @@ with momentum gain a digit in a few. Certificate (Jaggi, ICML 2013), with g the 
 
     J(theta) - J* <= <g, theta> + s ||g||_inf,        ||theta - theta*||^2 <= 2 (J(theta) - J*)/Delta.
 
+The techniques before kifer2012, both with pure privacy, are `earlier`: objective perturbation with gamma noise, and
+output perturbation: the minimiser without b over F, which one record moves by zeta/Delta, and noise of density
+proportional to exp(-epsilon Delta ||z||/zeta); the sum's nearest point of F is released.
+
 Neighbours: add/remove (Definition 1).
 """
 
@@ -19,8 +23,9 @@ import math
 import numpy as np
 
 from dperm import losses
-from dperm.domain import Budget, Domain
-from dperm.mechanisms import objective
+from dperm.domain import Budget, Domain, changed_gradients
+from dperm.mechanisms import objective, output
+from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.kifer2012.shared import designs
 from dperm_papers.kifer2012.shared.case_study import Spending
 
@@ -35,15 +40,41 @@ def ratio(n: int, p: int, size: int, spending: Spending, rng: np.random.Generato
     """Return L(theta)/L(0) of one release on fresh data of `rad` (drawn first), and whether it is certified."""
     X, y, _ = designs.rademacher(n, p, size, rng)
     curvature = 2 * p / spending.epsilon
+    tilt = _law(p, size, curvature, Budget(spending.epsilon, spending.delta), spending).sample((p,), rng)
+    theta, distance = minimise(X, X.T @ y - tilt, curvature=curvature, radius=float(size))
+    return _share(X, y, theta), distance <= TOLERANCE * size
+
+
+def earlier(
+    technique: str, n: int, p: int, size: int, multiple: float, spending: Spending, rng: np.random.Generator
+) -> tuple[float, bool]:
+    """Return what `ratio` does of "objective" or "output" at delta = 0, with a Delta of `multiple` times 2 p/epsilon."""
+    X, y, _ = designs.rademacher(n, p, size, rng)
+    curvature, budget = multiple * 2 * p / spending.epsilon, Budget(spending.epsilon)
+    if technique == "objective":
+        tilt = _law(p, size, curvature, budget, spending).sample((p,), rng)
+        theta, distance = minimise(X, X.T @ y - tilt, curvature=curvature, radius=float(size))
+        return _share(X, y, theta), distance <= TOLERANCE * size
+    sensitivity = changed_gradients(spending.neighbours) * 2 * size * math.sqrt(p) / curvature
+    law, _ = output.calibrate(sensitivity, budget, calibration="paper")
+    theta, distance = minimise(X, X.T @ y, curvature=curvature, radius=float(size))
+    return _share(X, y, project(theta + law.sample((p,), rng), float(size))), distance <= TOLERANCE * size
+
+
+def _law(p: int, size: int, curvature: float, budget: Budget, spending: Spending) -> Gaussian | SphericalLaplace:
+    """Return the law of Algorithm 1's b."""
     # ||theta||_2 = s/sqrt(p) would give the same |<x, theta>| <= s, which is all that zeta knows of F.
     domain = Domain(x_norm=math.sqrt(p), y_bound=float(size), theta_norm=size / math.sqrt(p))
     law, _ = objective.calibrate(
-        losses.squared(), domain, Budget(spending.epsilon, spending.delta), curvature=curvature,
-        calibration=spending.calibration, neighbours=spending.neighbours,
+        losses.squared(), domain, budget, curvature=curvature, calibration=spending.calibration,
+        neighbours=spending.neighbours,
     )  # fmt: skip
-    theta, distance = minimise(X, X.T @ y - law.sample((p,), rng), curvature=curvature, radius=float(size))
+    return law
+
+
+def _share(X: np.ndarray, y: np.ndarray, theta: np.ndarray) -> float:
     residual = y - X @ theta
-    return float(residual @ residual / (y @ y)), distance <= TOLERANCE * size
+    return float(residual @ residual / (y @ y))
 
 
 def minimise(X: np.ndarray, c: np.ndarray, *, curvature: float, radius: float) -> tuple[np.ndarray, float]:
