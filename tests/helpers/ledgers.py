@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import tls
+
 from dperm.mechanisms.serving import Listener, Serving
 
 STORES = ("file", "sqlite", "postgres")
@@ -29,8 +31,11 @@ def programs() -> Path | None:
 
 
 @contextlib.contextmanager
-def server():
-    """A server that listens on a socket in a folder of its own alone; its URL."""
+def server(certified=None):
+    """A server that listens on a socket in a folder of its own alone; its URL.
+
+    `certified`: a certificate and its key; then it listens on localhost, takes nobody without TLS, and the URL has TLS.
+    """
     where, whom = programs(), as_whom()
     folder = Path(tempfile.mkdtemp(prefix="dperm-pg-"))
     try:
@@ -41,12 +46,26 @@ def server():
             [where / "initdb", "-D", data, "-U", "ledger", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
             **quiet,
         )
-        options = f"-c listen_addresses= -k {folder} -c max_connections=60 -c shared_buffers=16MB"
+        options = f"-k {folder} -c max_connections=60 -c shared_buffers=16MB"
+        url = f"postgresql:///postgres?host={folder}&user=ledger"
+        if certified is None:
+            options += " -c listen_addresses="
+        else:
+            files = [shutil.copy(path, folder) for path in certified]
+            for path in files:
+                Path(path).chmod(0o600)
+                if whom:
+                    shutil.chown(path, whom["user"])
+            number = tls.port()
+            options += f" -c listen_addresses=localhost -p {number} -c ssl=on"
+            options += f" -c ssl_cert_file={files[0]} -c ssl_key_file={files[1]}"
+            (data / "pg_hba.conf").write_text("local all all trust\nhostssl all all all trust\n", encoding="ascii")
+            url = f"postgresql://ledger@localhost:{number}/postgres?sslmode=verify-full&sslrootcert={certified[0]}"
         start = [where / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start"]
         # What it starts keeps no pipe of ours.
         subprocess.run(start, **{**quiet, "capture_output": False, "stdout": subprocess.DEVNULL})
         try:
-            yield f"postgresql:///postgres?host={folder}&user=ledger"
+            yield url
         finally:
             subprocess.run([where / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **quiet)
     finally:

@@ -48,7 +48,7 @@ def ratio(n: int, p: int, size: int, spending: Spending, rng: np.random.Generato
 def earlier(
     technique: str, n: int, p: int, size: int, multiple: float, spending: Spending, rng: np.random.Generator
 ) -> tuple[float, bool]:
-    """Return what `ratio` does of "objective" or "output" at delta = 0, with a Delta of `multiple` times 2 p/epsilon."""
+    """Return what `ratio` does of "objective" or "output" at delta = 0, where Delta is `multiple` times 2 p/epsilon."""
     X, y, _ = designs.rademacher(n, p, size, rng)
     curvature, budget = multiple * 2 * p / spending.epsilon, Budget(spending.epsilon)
     if technique == "objective":

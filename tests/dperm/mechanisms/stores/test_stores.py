@@ -12,6 +12,7 @@ import interactive_models
 import ledgers
 import numpy as np
 import pytest
+import tls
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interactive_models import FORK, KERNEL, MODELS, asked, batch, core, fitted, in_fork
@@ -198,3 +199,22 @@ def test_whoever_writes_all_read_the_same_records_in_the_same_order(place, steps
             written.append(["record", *record])
     for one in (*several, ledgers.Seen(where)):
         assert one.read() == written
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ledgers.programs() is None, reason="no PostgreSQL on this machine")
+def test_a_ledger_over_tls(tmp_path):
+    """As docs/service.md gives the URL; a server that shows another certificate, or no TLS, gets no charge."""
+    with ledgers.server(tls.certificate(tmp_path)) as url:
+        model, rows = fitted("exppw", state=url), interactive_models.X[:4]
+        told = asked(model, rows[:2])
+        # A child that is forked ends its copy of the connection without a word in the parent's.
+        assert in_fork(asked, model, rows[:2]).tolist() == told.tolist()
+        assert asked(model, rows).tolist()[:2] == told.tolist() and model.ledger_.answered == 4
+        with psycopg.connect(url) as connection:
+            how = connection.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").fetchone()
+        assert how == (True,)
+        others, _ = tls.certificate(tmp_path / "others")
+        for wrong in (url.replace(str(tmp_path / "localhost.pem"), str(others)), url.replace("verify-full", "disable")):
+            with pytest.raises(OSError, match=r"certificate verify failed|no encryption"):
+                fitted("exppw", state=wrong)
