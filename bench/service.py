@@ -44,10 +44,9 @@ def model(path: Path) -> None:
 
 
 @contextmanager
-def server(folder: Path, workers: int = 2) -> Iterator[tuple[int, str, int]]:
-    """Start `dperm serve`; give its port, a key and its process."""
-    file, ledger = folder / "model.dperm", f"sqlite:///{folder}/ledger.sqlite"
-    model(file)
+def server(file: Path, workers: int = 2) -> Iterator[tuple[int, str, int]]:
+    """Start `dperm serve` with a ledger beside the model; give its port, a key and its process."""
+    ledger = f"sqlite:///{file}.sqlite"
     dperm = [sys.executable, "-W", "ignore", "-m", "dperm.cli"]
     of = ["--budget-db", ledger]
     added = subprocess.run(
@@ -124,17 +123,24 @@ def processors(pid: int) -> float:
     return found / os.sysconf("SC_CLK_TCK")
 
 
+def measured(port: int, key: str, pid: int) -> list[tuple[float, float | None]]:
+    """Return what is found for each goal, and for rates what a second of the server's processors does."""
+    found: list[tuple[float, float | None]] = []
+    for connections, batch in ((CONNECTIONS, 1), (WIDE, BATCH)):
+        before, start = processors(pid), time.perf_counter()
+        rate = asyncio.run(busy(port, key, connections, batch))
+        found.append((rate, rate * (time.perf_counter() - start) / (processors(pid) - before)))
+    return [*found, (1e3 * float(np.quantile(asyncio.run(waits(port, key)), 0.99)), None)]
+
+
 def report() -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as (port, key, pid):
-        rates = []
-        for connections, batch in ((CONNECTIONS, 1), (WIDE, BATCH)):
-            before, start = processors(pid), time.perf_counter()
-            rate = asyncio.run(busy(port, key, connections, batch))
-            rates.append((rate, rate * (time.perf_counter() - start) / (processors(pid) - before)))
-        slow = 1e3 * float(np.quantile(asyncio.run(waits(port, key)), 0.99))
+    with tempfile.TemporaryDirectory() as folder:
+        model(file := Path(folder, "model.dperm"))
+        with server(file) as started:
+            found = measured(*started)
     print("\ndperm serve, SQLite, 2 workers, over the loopback")
-    for (name, goal), (value, busy_rate) in zip(GOALS.items(), [*rates, (slow, None)], strict=True):
+    for (name, goal), (value, busy_rate) in zip(GOALS.items(), found, strict=True):
         met = value <= goal if busy_rate is None else value >= goal
         beside = "" if busy_rate is None else f"   a second of processor: {busy_rate:,.0f}"
         print(f"{name:40}{value:>10,.0f}   goal {goal:,}: {'met' if met else 'MISSED'}{beside}")

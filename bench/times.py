@@ -1,17 +1,21 @@
 """What the time of an answer tells of one record: the auditor on response times of every mechanism that is served.
 
 Of each pair of neighbours (`replace`: one record is moved to the edge and relabelled) both models answer new single
-rows near that record, one at a time, in the service but without network and disk, which only add noise. Which of them
-answers next is a fair coin, so that whatever drifts on the machine is the same for both. The auditor
-(`dperm.audit.lower_bound`) then sees the times alone, and certifies an epsilon with confidence 99 %: 0.00 is no
-evidence of a leak with so many answers, and no proof that there is none.
+rows near that record, one at a time, in the service but without network and disk, which only add noise; `StableERM` as
+it is served, too, by two servers over the loopback, where the time is the client's. Which of them answers next is a
+fair coin, so that whatever drifts on the machine is the same for both. The auditor (`dperm.audit.lower_bound`) then
+sees the times alone, and certifies an epsilon with confidence 99 %: 0.00 is no evidence of a leak with so many answers,
+and no proof that there is none.
 
 Two measures of time: of the thread that answers, which is more than any client can see, and the wall's. Two controls:
 the same records twice, where all that could be found is where an object lies in memory; and some microseconds more for
 one of the two, which say how small a leak this run would have found on this machine.
 """
 
+import contextlib
 import gc
+import http.client
+import json
 import tempfile
 import time
 import warnings
@@ -24,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import dperm
+from bench import service as served
 from dperm import seeds
 from dperm.audit import lower_bound
 from dperm.serve import files, pack
@@ -57,41 +62,67 @@ def pair(*, same: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(X, y), (other, label)]
 
 
-def asker(service: Service, more: float = 0.0) -> Callable[[np.ndarray], tuple[int, int]]:
-    """Return what asks a service one row, and returns its nanoseconds of processor and of the wall."""
+@contextlib.contextmanager
+def within(file: Path) -> Iterator[Callable[[np.ndarray], None]]:
+    """Give what asks a service of this process one row."""
+    service = Service(files.load(file), None)
     with service.serving.turn():
         key = service.accounts.add("bench", rate=10**9)
 
-    def ask(row: np.ndarray) -> tuple[int, int]:
-        wall, own = time.perf_counter_ns(), time.thread_time_ns()
+    def ask(row: np.ndarray) -> None:
         (told,) = service.answer([Asked(key, row)])
-        end = time.perf_counter() + more
-        while more and time.perf_counter() < end:
-            pass
-        spent = time.thread_time_ns() - own, time.perf_counter_ns() - wall
         if told.status != 200:
             raise RuntimeError(told.detail)
-        return spent
 
-    return ask
+    yield ask
 
 
-def times(kind: type, given: dict, *, same: bool = False, more: float = 0.0) -> list[np.ndarray]:
-    """Return nanoseconds (answer, measure) of both sides."""
-    rng, askers = np.random.default_rng(1), []
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+@contextlib.contextmanager
+def over_http(file: Path) -> Iterator[Callable[[np.ndarray], None]]:
+    """Give what asks a server one row, by one connection."""
+    with served.server(file, workers=1) as (port, key, _):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+        def ask(row: np.ndarray) -> None:
+            body = json.dumps({"rows": row.tolist()})
+            connection.request("POST", "/v1/predict", body, {"Authorization": f"Bearer {key}"})
+            told = connection.getresponse()
+            content = told.read()
+            if told.status != 200:
+                raise RuntimeError(content.decode())
+
+        yield ask
+        connection.close()
+
+
+def timed(ask: Callable[[np.ndarray], None], row: np.ndarray, more: float) -> tuple[int, int]:
+    """Return nanoseconds of this thread's processor and of the wall, with `more` seconds of work in them."""
+    wall, own = time.perf_counter_ns(), time.thread_time_ns()
+    ask(row)
+    end = time.perf_counter() + more
+    while more and time.perf_counter() < end:
+        pass
+    return time.thread_time_ns() - own, time.perf_counter_ns() - wall
+
+
+def times(kind: type, given: dict, *, same: bool = False, more: float = 0.0, by: Callable = within) -> list[np.ndarray]:
+    """Return nanoseconds (answer, measure) of both sides; the second has `more` seconds on top."""
+    rng = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        askers = []
         for k, (X, y) in enumerate(pair(same=same)):
             file = Path(folder, f"{k}.dperm")
             pack(kind(**given), X, y, file)
-            askers.append(asker(Service(files.load(file), None), more * k))
+            askers.append(stack.enter_context(by(file)))
         found: list[list] = [[], []]
         gc.collect()
         gc.disable()
         try:
             for at in range(int(2.6 * DRAWS)):
                 side = int(rng.integers(2))
-                spent = askers[side](np.array([[-0.7, 0.7]]) + rng.uniform(-0.02, 0.02, (1, 2)) * [1, -1])
+                row = np.array([[-0.7, 0.7]]) + rng.uniform(-0.02, 0.02, (1, 2)) * [1, -1]
+                spent = timed(askers[side], row, more * side)
                 # The first ones compile and fill caches.
                 if at >= 0.1 * DRAWS:
                     found[side].append(spent)
@@ -119,6 +150,7 @@ def report() -> None:
     print(f"{'':42}{'processor':>11}{'wall':>11}{'median, us':>12}")
     stable = SERVED["StableERM"]
     rows = {name: (*how, {}) for name, how in SERVED.items()}
+    rows |= {"StableERM, over HTTP": (*stable, {"by": over_http})}
     rows |= {"control: the same records twice": (*stable, {"same": True})}
     rows |= {f"control: {us} us more": (*stable, {"same": True, "more": us * 1e-6}) for us in (20, 100, 200)}
     with threadpool_limits(1):
