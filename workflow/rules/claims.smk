@@ -20,7 +20,7 @@ rule judge_claims:
         "benchmarks/{scale}/claims.tsv"
     threads: 1
     resources:
-        mem_mb=2300,
+        mem_mb=2600,
         runtime=10,
     params:
         papers=given(jobs.CLAIMS, "papers"),
@@ -52,7 +52,7 @@ rule judge_claim:
         "benchmarks/{scale}/claims/{claim}.tsv"
     threads: 1
     resources:
-        mem_mb=2300,
+        mem_mb=2600,
         runtime=10,
     params:
         papers=given(jobs.CLAIM, "papers"),
