@@ -220,7 +220,7 @@ def summary(path: str | Path) -> str:
     lines = ["claims: " + ", ".join(f"{kinds.count(kind)} {kind}" for kind in answers.ANSWERS)]
     for answer in found:
         measured = f"  ({answer.range})" if answer.range else ""
-        points = f"  at {answer.at_points}" if answer.points else ""
+        points = f"  points: {answer.at_points}" if answer.points else ""
         lines.append(f"  {answer.words:<20}  {answer.claim}{measured}{points}")
     return "\n".join(lines)
 

@@ -130,7 +130,7 @@ def test_an_answer_names_parts_that_depend_on_something_else():
 
     found = answer(*part("K-c38", "zeta", YES, NO), *part("K-c38a", "the law", OPEN, YES))
     assert found.words == "depends on zeta"
-    assert found.where == "holds at 0; fails at 1; and this depends on the law (holds at 1; undecided at 0): K-c38a"
+    assert found.where == "holds at 0; fails at 1; and “K-c38a” depends on the law (holds at 1; undecided at 0)"
 
 
 def test_a_stated_number_between_what_two_choices_give_depends_on_them():

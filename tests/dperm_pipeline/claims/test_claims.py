@@ -248,7 +248,7 @@ def test_the_summary_counts_and_lists(tmp_path, catalogue):
     judged(rows_with(lambda *_: 5.0), tmp_path, catalogue, unavailable={"adult": "offline"})
     lines = claims.summary(tmp_path / "claims.parquet").splitlines()
     assert lines[0].startswith("claims: 1 holds as printed, 0 holds when mended, 0 depends on, 0 undecided, 0 fails, ")
-    assert len(lines) == 2 and lines[1].startswith("  holds as printed      K-c38  (4.6)  at 4 of 4 points")
+    assert len(lines) == 2 and lines[1].startswith("  holds as printed      K-c38  (4.6)  points: 4 of 4")
 
 
 def test_something_else_than_claims_is_refused(tmp_path):
