@@ -51,6 +51,9 @@ class Loss:
     cap : float, optional
         Given if l'(., y) keeps its sign and s = |l'| <= cap and l'' <= s (1 - s): a record's force and curvature are
         tied, which the tight calibrations know (docs/privacy.md, Theorem 4). 1 for the logistic loss.
+    weight_bound : float
+        W: a record's loss may be w l with 0 <= w <= W, and the bounds on its gradient and curvature are W times those
+        of l. The functions above are l's own, of weight 1.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Loss:
     one_sided: bool
     unit: float = 1.0
     cap: float | None = None
+    weight_bound: float = 1.0
 
     def targets_of(self, y: np.ndarray, domain: Domain, *, clip: bool = False) -> np.ndarray:
         """Return the targets, all within the domain for which the suprema hold.
@@ -102,6 +106,27 @@ class Loss:
             )
         return np.clip(y, low, high)
 
+    def weights_of(self, weights: np.ndarray | None, n: int) -> np.ndarray | None:
+        """Return the weights of n records, all of them in [0, W], for which the bounds hold; None where all are 1.
+
+        DomainViolation if one is outside; the message gives nothing of the data. ValueError if there are not n.
+        """
+        if weights is None:
+            if self.weight_bound < 1:
+                raise DomainViolation(
+                    f"weight_bound={self.weight_bound:g} and no weights: records without weights count once; declare "
+                    "weight_bound=1.0 or more, leave it out, or pass sample_weight"
+                )
+            return None
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (n,):
+            raise ValueError("weights must be 1D, a weight for each record")
+        if not ((weights >= 0) & (weights <= self.weight_bound)).all():
+            raise DomainViolation(
+                f"a weight is outside [0, {self.weight_bound:g}], for which gradient and curvature are bounded"
+            )
+        return None if (weights == 1).all() else weights
+
     def _far(self, domain: Domain) -> float:
         """Return a public Y for clipping where none is declared."""
         slope = self.suprema(Domain(x_norm=1.0))[0]
@@ -109,18 +134,18 @@ class Loss:
         return min(FAR * (slope if math.isfinite(slope) else 1.0) + margin, MOST)
 
     def gradient_bound(self, domain: Domain) -> float:
-        """Return zeta = R sup |l'|, in units of the loss over theta.
+        """Return zeta = W R sup |l'|, in units of the loss over theta.
 
         DomainViolation if the domain does not bound the derivative; the message names the missing bound.
         """
-        return domain.x_norm * self._finite(domain, 0, "gradient")
+        return self.weight_bound * domain.x_norm * self._finite(domain, 0, "gradient")
 
     def curvature_bound(self, domain: Domain) -> float:
-        """Return lambda = R^2 sup l'', in units of the loss over theta squared.
+        """Return lambda = W R^2 sup l'', in units of the loss over theta squared.
 
         DomainViolation if the loss has a kink (no finite lambda: smooth it) or the domain does not bound its curvature.
         """
-        return domain.x_norm**2 * self._finite(domain, 1, "curvature")
+        return self.weight_bound * domain.x_norm**2 * self._finite(domain, 1, "curvature")
 
     def _finite(self, domain: Domain, which: int, word: str) -> float:
         supremum = self.suprema(domain)[which]

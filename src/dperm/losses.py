@@ -6,7 +6,8 @@ l''(u, y) x x^T, so with ||x||_2 <= R
     zeta   = R   sup |l'|      bounds the gradient norm       (kifer2012, Algorithm 1),
     lambda = R^2 sup l''       bounds the Hessian's eigenvalue.
 
-Both are meant for one record's loss in a sum (not a mean) over records. Neighbouring relation: none here; a mechanism
+Both are W times that of a loss whose records have weights up to W (`Loss.weight_bound`; 1 unless it is set). They are
+meant for one record's loss in a sum (not a mean) over records. Neighbouring relation: none here; a mechanism
 doubles zeta for replace-one where it has to.
 """
 

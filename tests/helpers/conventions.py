@@ -18,7 +18,7 @@ def keep(estimator, contradicted=None):
     """Raise what fails, and what passes though `contradicted` (name of a check to reason) says that it fails."""
     if hasattr(estimator, "weight_bound"):
         # Without a bound no weights are taken, and the checks give some.
-        estimator = clone(estimator).set_params(weight_bound=1.0)
+        estimator = clone(estimator).set_params(weight_bound=4.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpentAgainWarning)  # the checks fit one object again and again
         found = check_estimator(estimator, expected_failed_checks=contradicted, on_skip=None, on_fail=None)

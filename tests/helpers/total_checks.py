@@ -6,13 +6,9 @@ from sklearn.base import is_classifier
 # Under replace-one n is public, and these refuse n = 0: their constants are made of it.
 MADE_OF_N = ("AveragedPrediction", "SoftMajority", "StableERM", "StableSGD")
 
-# Of those that take weights: one record counts for so much at most, whatever its weight.
+# Of those that take weights, whose clip makes one record of weight 2 less than two records.
+CUT = ("NoisyGradientDescent", "PreconditionedGradientDescent")
 _ONE = "with a weight of 2 a record is cut as one record, not as two"
-WEIGHTED = {
-    "check_sample_weight_equivalence_on_dense_data": _ONE,
-    "check_sample_weight_equivalence_on_sparse_data": _ONE,
-    "check_all_zero_sample_weights_error": "whether any record counts is private",
-}
 
 
 def contradicted(estimator):
@@ -27,7 +23,11 @@ def contradicted(estimator):
     dict
         Name of a check to reason.
     """
-    checks = dict(WEIGHTED) if hasattr(estimator, "weight_bound") else {}
+    checks, name = {}, type(estimator).__name__
+    if hasattr(estimator, "weight_bound"):
+        checks["check_all_zero_sample_weights_error"] = "whether any record counts is private"
+        kinds = ("dense", "sparse") if name in CUT else ()
+        checks |= {f"check_sample_weight_equivalence_on_{kind}_data": _ONE for kind in kinds}
     if not estimator.clip or (is_classifier(estimator) and estimator.classes is None):
         return checks
     checks |= {
@@ -36,7 +36,7 @@ def contradicted(estimator):
         "check_supervised_y_no_nan": "with clip=True targets are moved into their public domain",
         "check_estimators_empty_data_messages": "under add/remove whether there is a record at all is private",
     }
-    if type(estimator).__name__ in MADE_OF_N and estimator.neighbours == "replace":
+    if name in MADE_OF_N and estimator.neighbours == "replace":
         del checks["check_estimators_empty_data_messages"]
     return checks
 

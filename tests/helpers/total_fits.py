@@ -25,7 +25,7 @@ def outside(model):
     return {name: shape(value) for name, value in vars(model).items() if name not in given and name[0] != "_"}
 
 
-def told(model, X, y):
+def told(model, X, y, **weights):
     """Fit, ask, and return attributes and answers' shapes; a warning other than of public constants is an error.
 
     NumPy is set to raise where numbers underflow or overflow, as a user may have it: whether they do hangs on records.
@@ -34,7 +34,7 @@ def told(model, X, y):
         warnings.simplefilter("error")
         # Which runs are vacuous follows from public constants alone: `test_vacuous` holds that.
         warnings.simplefilter("ignore", VacuousWarning)
-        model.fit(X, y)
+        model.fit(X, y, **weights)
         public = outside(model)
         answer = model.predict if hasattr(model, "predict") else model.transform
         answers = answer(QUERIES)

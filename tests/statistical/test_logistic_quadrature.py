@@ -15,7 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from dperm import losses
 from dperm.accounting import gaussian, logistic
+from dperm.domain import Budget, Domain
+from dperm.mechanisms import base, objective
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +27,11 @@ RELATIONS = ["add_remove", "replace"]
 
 @dataclass(frozen=True)
 class Pair:
-    """Rows in common with their weights, the row that leaves (none under add/remove) and the row that comes; R = 1."""
+    """Rows in common with their weights, the row that leaves (none under add/remove) and the row that comes; R = 1.
+
+    `weights` are those of the row that leaves and of the one that comes, in [0, 1]: with sample weights up to W all is
+    divided by W (Corollary W), the leverage too.
+    """
 
     leaves: tuple
     comes: tuple
@@ -33,10 +40,15 @@ class Pair:
     cap: float = 1.0
     common: tuple = ()
     pull: float | tuple = 0.0
+    weights: tuple = (1.0, 1.0)
 
     @property
     def sides(self):
-        return [*self.common, *((1, row) for row in self.leaves)], [*self.common, *((1, row) for row in self.comes)]
+        leaves, comes = self.weights
+        return [*self.common, *((leaves, row) for row in self.leaves)], [
+            *self.common,
+            *((comes, row) for row in self.comes),
+        ]
 
     @property
     def neighbours(self):
@@ -129,6 +141,7 @@ EPSILON = st.sampled_from([0.1, 0.5, 1.0, 2.0, 5.0])
 DELTA = st.floats(-6, -0.3).map(lambda power: 10**power)
 CAP = st.sampled_from([1.0, 1.0, 0.8, 0.6, 0.4])
 LENGTH = st.one_of(st.just(1.0), st.floats(0.2, 1))  # as long as may be, or shorter
+WEIGHT = st.one_of(st.just(1.0), st.floats(0.02, 1))  # as heavy as may be, or lighter
 
 
 @st.composite
@@ -154,6 +167,7 @@ def pairs(draw, neighbours, p):
             (float(int(10 ** draw(st.floats(0, heaviest)))), row(draw(SIZE))) for _ in range(draw(st.integers(0, most)))
         ),
         draw(PULL) if p == 1 else (draw(PULL), draw(PULL)),
+        (draw(WEIGHT), draw(WEIGHT)),
     )
 
 
@@ -258,6 +272,51 @@ def test_noise_for_a_record_more_is_too_little_for_one_replaced():
     pair = Pair((unit(angle),), (unit(math.pi - angle),), 0.2, epsilon, pull=(0.0, -20.0 / angle / 0.2))
     a = logistic.logistic_ratio(epsilon=epsilon, delta=delta, leverage=0.2, neighbours="add_remove")
     assert plane_delta(pair, 1 / a) > 10 * delta
+
+
+# Sample weights up to W, with the constants of the mechanism itself
+
+BUDGET, UNIT = Budget(1.0, 1e-4), Domain(x_norm=1.0)
+
+
+def weighing(bound):
+    return replace(losses.logistic(), weight_bound=bound)
+
+
+def weighted_delta(weight, sigma, curvature, pull):
+    """The delta of a record of this weight, undivided: it pulls w times as hard as its row."""
+    pair = Pair((), ((1.0,),), 1 / curvature, BUDGET.epsilon, pull=pull, weights=(0.0, weight))
+    return line_delta(pair, sigma)
+
+
+def far(sigma, curvature):
+    """A pull that leaves a row of length 1 all of its slope."""
+    return -20 * sigma - 20 * curvature
+
+
+@together.over("bound", [0.25, 4.0])
+@together.over("share", [0.3, 5.0])
+def test_the_worst_weight_on_the_line_is_the_largest(bound, share):
+    """At Delta = 5 W the determinant is free, and w = W needs every bit of the noise; at .3 W it is not."""
+    curvature = share * bound
+    given = {"curvature": curvature, "calibration": "tight", "neighbours": "add_remove"}
+    sigma = objective.calibrate(weighing(bound), UNIT, BUDGET, **given)[0].scale
+    pulls = *np.linspace(-5, 5, 21) * sigma, far(sigma, curvature)
+    worst, less, least = (
+        max(weighted_delta(part * bound, sigma, curvature, pull) for pull in pulls) for part in (1.0, 0.7, 0.3)
+    )
+    assert BUDGET.delta >= worst > less > least
+    assert worst > (0.99 if share == 5.0 else 0.1) * BUDGET.delta
+
+
+def test_noise_that_forgets_the_weight_or_ties_it_as_a_length_is_caught_on_the_line():
+    bound, curvature = 4.0, 20.0
+    given = {"curvature": curvature, "neighbours": "add_remove"}
+    tied = base.record(weighing(bound), base.bounds(weighing(bound), UNIT))
+    once = base.record(losses.logistic(), base.bounds(losses.logistic(), UNIT))
+    scales = [record.scale(BUDGET, **given) for record in (tied, once, replace(tied, weight=1.0))]
+    found = [weighted_delta(bound, sigma, curvature, far(sigma, curvature)) for sigma in scales]
+    assert found[0] <= BUDGET.delta and min(found[1:]) > 100 * BUDGET.delta
 
 
 # Gamma noise

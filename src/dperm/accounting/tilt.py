@@ -32,12 +32,16 @@ class Record:
         Whether l'(., y) keeps its sign for every y.
     cap : float, optional
         `Loss.cap`: s = |l'| is at most that, and l'' at most s (1 - s). None: force and curvature are not tied.
+    weight : float
+        W, above 0: the record's loss is w l with w <= W, and zeta and lam bound it. What ties force and curvature is of
+        l, that is of w = 1.
     """
 
     zeta: float
     lam: float
     one_sided: bool = False
     cap: float | None = None
+    weight: float = 1.0
 
     def scale(self, budget: Budget, *, curvature: float, neighbours: Neighbours) -> float:
         """Return the least scale of b that is proved enough, rounded up.
@@ -62,7 +66,7 @@ class Record:
 
         References
         ----------
-        docs/privacy.md, Theorems 1 to 4.
+        docs/privacy.md, Theorems 1 to 4, and for weights Corollary W.
         """
         epsilon, delta = budget.epsilon, budget.delta
         if self.cap is None:
@@ -118,8 +122,13 @@ class Record:
         return {"log_det": math.log1p(self.lam / curvature), "neighbours": neighbours}
 
     def _tied(self, curvature: float, neighbours: Neighbours) -> tuple[float, dict]:
-        """Return zeta = cap R and the leverage R^2/Delta, of the longest row R that both bounds allow."""
+        """Return zeta = W cap R and the leverage W R^2/Delta, of the longest row R that both bounds allow.
+
+        All is divided by W: losses, Delta and b (docs/privacy.md, Corollary W).
+        """
         most = logistic.most_curved(self.cap)
         # Up by the rounding of the root: where the bounds agree, R is zeta/cap to the last digit.
-        R = min(self.zeta / self.cap, math.sqrt(self.lam / most) * (1 + 1e-15))
-        return self.cap * R, {"leverage": R**2 / curvature, "neighbours": neighbours, "cap": self.cap}
+        zeta, lam = self.zeta / self.weight, self.lam / self.weight
+        R = min(zeta / self.cap, math.sqrt(lam / most) * (1 + 1e-15))
+        leverage = self.weight * R**2 / curvature
+        return self.weight * (self.cap * R), {"leverage": leverage, "neighbours": neighbours, "cap": self.cap}

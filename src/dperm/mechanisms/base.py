@@ -101,6 +101,17 @@ def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
     return loss.gradient_bound(everywhere), loss.curvature_bound(everywhere)
 
 
+def weighted(
+    X: np.ndarray, y: np.ndarray, loss: Loss, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the records that count, and their weights, which `loss` bounds; None where all of them count once."""
+    weights = loss.weights_of(weights, X.shape[0])
+    if weights is None or weights.all():
+        return X, y, weights
+    counts = weights > 0
+    return X[counts], y[counts], weights[counts]
+
+
 def record(loss: Loss, bounds: tuple[float, float], calibration: Calibration = "tight") -> Record:
     """Return what one record can do, for the theorems about tilts.
 
@@ -108,7 +119,7 @@ def record(loss: Loss, bounds: tuple[float, float], calibration: Calibration = "
     - calibration: "separate" forgets that force and curvature are tied.
     """
     cap = None if calibration == "separate" else loss.cap
-    return Record(*bounds, one_sided=loss.one_sided, cap=cap)
+    return Record(*bounds, one_sided=loss.one_sided, cap=cap, weight=loss.weight_bound)
 
 
 def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, epsilon: float) -> float:

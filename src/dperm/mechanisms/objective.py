@@ -29,6 +29,10 @@ Theorem 4 of docs/privacy.md for the logistic loss, whose force and curvature ar
 calibration="separate", for comparison: Theorems 1 to 3 for the logistic loss as well. They bound force and curvature
 separately, as if one record had both at once, and ask for more noise. Other losses: as "tight".
 
+Weights: a record's loss may be w l with 0 <= w <= W, W public (`Loss.weight_bound`). All of the above holds with W zeta
+and W lambda, for which zeta and lambda stand from here on. Force and curvature stay tied in Theorem 4, whose worst
+weight is w = W (Corollary W). The record that replaces another may have another weight.
+
 Solver error (erratum K8): the proofs speak of the exact minimiser. The solver's public target is a distance, tau =
 tolerance zeta/Delta, within which theta is certified to lie: by a gradient of at most tolerance zeta, or in extended
 precision. With `solver_share` = 0 the release is `proved_exact`, with the certificate. With `solver_share` > 0 (.1 % is
@@ -63,6 +67,7 @@ from dperm.mechanisms.base import (
     representable,
     searched,
     target,
+    weighted,
 )
 from dperm.mechanisms.vacuous import Noise, deviation
 from dperm.noise import Gaussian, SphericalLaplace
@@ -136,6 +141,7 @@ def release(
     region: Region = EVERYWHERE,
     features: int | None = None,
     columns: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Release:
     """Release `repeats` independent minimisers of the tilted risk (kifer2012, Algorithm 1), solved as one batch.
 
@@ -157,15 +163,18 @@ def release(
     - columns: places of X's columns among `features`, of which all others are 0 in every record; then theta has
       `features` numbers. There the minimiser is -b/Delta, which is exact but for its own rounding. Not with a region or
       a regularizer other than l2.
+    - weights: shape (n,); of the records' losses, in [0, loss.weight_bound] (DomainViolation if not); without them all
+      are 1. Not with sparse X.
     """
     y = loss.targets_of(y, domain)
+    X, y, weights = weighted(X, y, loss, weights)
     features = X.shape[1] if features is None else features
     if columns is not None:
         if composite.kind(regularizer, region) != "smooth":
             raise ValueError("columns go with no regularizer but l2 and with no region: pass X with all of its columns")
 
         def apart(*, tilt, ridge, **fixed):
-            part = composite.minimise(loss, X, y, ridge=ridge, tilt=tilt[:, columns], **fixed)
+            part = composite.minimise(loss, X, y, ridge=ridge, tilt=tilt[:, columns], weights=weights, **fixed)
             theta = -tilt / (ridge + regularizer.l2)
             theta[:, columns] = 0.0
             rounding = np.finfo(float).eps * np.linalg.norm(theta, axis=1)
@@ -183,7 +192,7 @@ def release(
         )
 
     def solve(**fixed):
-        return composite.minimise(loss, X, y, **fixed)
+        return composite.minimise(loss, X, y, weights=weights, **fixed)
 
     return _released(
         solve, X.shape[1], features, loss, domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance,

@@ -8,6 +8,9 @@ The objective is Delta-strongly convex and a record moves its gradient by at mos
 
 (Chaudhuri, Monteleoni & Sarwate 2011, Corollary 8, with n Lambda = Delta; kifer2012, Section 1, compares with it).
 
+Weights: a record's loss may be w l with 0 <= w <= W, W public (`Loss.weight_bound`). Its gradient is at most W zeta
+long, for which zeta stands from here on; nothing else is asked of a record.
+
 Solver error: the solver's point is certified to lie within tau = tolerance zeta/Delta of the minimiser, a public
 number, so the sensitivity of what is released is at most S + 2 tau. That is what the noise is made for, so the
 statement is `proved` (erratum K8).
@@ -43,6 +46,7 @@ from dperm.mechanisms.base import (
     representable,
     searched,
     target,
+    weighted,
 )
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import newton
@@ -85,9 +89,15 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
     tolerance: float = 1e-6,
+    weights: np.ndarray | None = None,
 ) -> Release:
-    """Release the regularised minimiser `repeats` times, with fresh noise, which covers the certificate already."""
-    solution, sensitivity, tau, added = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
+    """Release the regularised minimiser `repeats` times, with fresh noise, which covers the certificate already.
+
+    - weights: shape (n,); of the records' losses, in [0, loss.weight_bound]; without them all are 1.
+    """
+    solution, sensitivity, tau, added = _minimised(
+        X, y, loss, domain, budget, neighbours, curvature, tolerance, weights
+    )
     noise, guarantee = calibrate(sensitivity, budget, calibration=calibration)
     theta = solution.theta + noise.sample((repeats, X.shape[1]), rng)
     certificate = np.repeat(solution.certificate, repeats)
@@ -109,6 +119,7 @@ def publish(
     curvature: float | None = None,
     repeats: int = 1,
     tolerance: float = 1e-6,
+    weights: np.ndarray | None = None,
 ) -> Release:
     """Release the regularised minimiser `repeats` times, each with fresh integer noise from the operating system.
 
@@ -119,7 +130,9 @@ def publish(
       it.
     """
     grid.available()
-    solution, sensitivity, tau, added = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
+    solution, sensitivity, tau, added = _minimised(
+        X, y, loss, domain, budget, neighbours, curvature, tolerance, weights
+    )
     outward = 1 + (X.shape[1] + _ROUNDINGS) * float(np.finfo(float).eps)
     vectors = np.repeat(solution.theta, repeats, axis=0)
     released = grid.add_noise(vectors, sensitivity=sensitivity * outward, budget=budget)
@@ -139,15 +152,17 @@ def _minimised(
     neighbours: Neighbours,
     curvature: float | None,
     tolerance: float,
+    weights: np.ndarray | None,
 ) -> tuple[newton.Solution, float, float, Callable[[float], vacuous.Noise]]:
     """Return the minimiser, the sensitivity of what was found of it, tau, and what noise of a deviation amounts to."""
     bounds_everywhere(loss, domain)
     y = loss.targets_of(y, domain)
+    X, y, weights = weighted(X, y, loss, weights)
     domain = searched(domain, Region(), X.shape[1])
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
     tolerance = target(tolerance)
     zeta, lam = bounds(loss, domain)
     tau = tolerance * zeta / curvature
     sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau
-    solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta)
+    solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta, weights=weights)
     return solution, sensitivity, tau, partial(vacuous.added, zeta=zeta, lam=lam, curvature=curvature)

@@ -1,7 +1,7 @@
 """Where the noise alone drowns a linear model: told by public numbers, so that no record can make a fit warn.
 
-Let zeta and lambda bound one record's gradient and curvature over the declared domain, R its rows' length, and Delta be
-the curvature of the objective (its strong convexity).
+Let zeta and lambda bound one record's gradient and curvature over the declared domain, with the largest weight that a
+record may have, R its rows' length, and Delta be the curvature of the objective (its strong convexity).
 
 1. *n public.* The gradients of n records sum to n zeta at most. So in no direction does any data set of n records pull
    theta by more than n zeta, and of output perturbation, where Delta theta = -(that sum), a row's score |<x, theta>| is

@@ -1,6 +1,6 @@
 r"""Minimisers of many tilted risks with a regularizer and a feasible set: the front door of the solvers.
 
-    theta_r = argmin_{theta in F}  sum_i l(<x_i, theta>, y_i) + r(theta) + ridge/2 ||theta||^2 + <b_r, theta>
+    theta_r = argmin_{theta in F}  sum_i w_i l(<x_i, theta>, y_i) + r(theta) + ridge/2 ||theta||^2 + <b_r, theta>
 
 r(theta) = l1 ||theta||_1 + l2/2 ||theta||^2 + expression(theta); m = ridge + l2 is the modulus of strong convexity.
 
@@ -22,7 +22,6 @@ whose dual value bounds it from below (`conic`: at a dual point of our own, with
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import issparse
@@ -34,6 +33,7 @@ from dperm.solvers import ball, faces, general, gram, moments, newton, sparse
 from dperm.solvers.blas import one_thread
 from dperm.solvers.objective import Objective
 from dperm.solvers.refined import Terms, refine_all
+from dperm.solvers.risk import Risk
 
 # Of the decrease that the model promises, what a step has to keep; and how often it is halved before it is given up.
 SUFFICIENT_DECREASE, HALVINGS = 1e-4, 40
@@ -68,6 +68,7 @@ def minimise(
     regularizer: Regularizer | None = None,
     region: Region | None = None,
     tilt: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
     max_iterations: int = 10_000,
 ) -> newton.Solution:
     """Minimise J_r(theta) over F for r = 1..R; J_r as in the module's text, a sum over records.
@@ -77,6 +78,7 @@ def minimise(
     - ridge: in [0, inf), with ridge + regularizer.l2 > 0.
     - tolerance: in (0, inf): bound aimed at for m times the distance, by the least norm of a subgradient.
     - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
+    - weights: shape (n,); w_i in [0, inf), of a dense X; without them 1.
     - Returns: of `newton`; `gradient_norm` is m times the certificate. Nothing is raised where a repeat does not reach
       the tolerance.
     """
@@ -88,32 +90,34 @@ def minimise(
     if issparse(X):
         if kind(regularizer, region) != "smooth":
             raise ValueError("sparse X goes with no regularizer but l2, and with no feasible set: pass a dense X")
+        if weights is not None:
+            raise ValueError("weights go with no sparse X, whose dual has none: pass a dense X")
         return sparse.tilted(loss, X, y, ridge=modulus, tolerance=tolerance, tilt=tilt)
     if kind(regularizer, region) == "smooth":
-        fixed = {"tolerance": tolerance, "max_iterations": max_iterations}
+        fixed = {"tolerance": tolerance, "weights": weights, "max_iterations": max_iterations}
         return newton.minimise(loss, X, y, ridge=modulus, tilt=tilt, **fixed)
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     tilt = np.zeros((1, X.shape[1])) if tilt is None else np.asarray(tilt, dtype=np.float64)
     if tilt.ndim != 2 or tilt.shape[1] != X.shape[1] or y.shape != (len(X),):
         raise ValueError(f"X, y and tilt have shapes {X.shape}, {y.shape}, {tilt.shape}; need (n, p), (n,), (R, p)")
-    inner = _INNER[kind(regularizer, region)](regularizer, region)
+    weights, inner = newton.checked_weights(weights, len(X)), _INNER[kind(regularizer, region)](regularizer, region)
+    objective = Objective(loss, X, y, modulus, single=False, counts=weights)
     max_iterations = min(max_iterations, inner.most)
 
     def solve(tilt, tolerance):
         if loss.name == "squared" or len(X) == 0:
-            return inner.quadratic(X.T @ X + modulus * np.eye(X.shape[1]), X.T @ y - tilt, modulus, tolerance, None)
+            H, c = X.T @ objective.heavy + modulus * np.eye(X.shape[1]), objective.heavy.T @ y - tilt
+            return inner.quadratic(H, c, modulus, tolerance, None)
         # Repeats in parts, so that their Hessians fit into memory.
         step = max(1, CHUNK_BYTES // (8 * (X.shape[1] ** 2 + len(X))))
         parts = [
-            _prox_newton(_Risk(loss, X, y, modulus, tilt[low : low + step]), inner, tolerance, max_iterations)
+            _prox_newton(Risk(loss, X, y, modulus, tilt[low : low + step], weights), inner, tolerance, max_iterations)
             for low in range(0, len(tilt), step)
         ]
         return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
     with one_thread():
-        return _solution(
-            *_certified(solve, Objective(loss, X, y, modulus, single=False), inner, tilt, tolerance), modulus
-        )
+        return _solution(*_certified(solve, objective, inner, tilt, tolerance), modulus)
 
 
 def _certified(solve: Callable, objective: Objective, inner: "_Inner", tilt: np.ndarray, tolerance: float):
@@ -196,46 +200,7 @@ def _solution(theta, residual, iterations, modulus) -> newton.Solution:
     return newton.Solution(theta, residual / modulus, residual, iterations)
 
 
-@dataclass(frozen=True)
-class _Risk:
-    """The smooth part of J for a chunk of repeats: losses, m/2 ||theta||^2 and the tilts."""
-
-    loss: Loss
-    X: np.ndarray
-    y: np.ndarray
-    modulus: float
-    tilt: np.ndarray
-
-    def take(self, which) -> "_Risk":
-        return _Risk(self.loss, self.X, self.y, self.modulus, self.tilt[which])
-
-    def margins(self, theta):
-        return self.X @ theta.T
-
-    def value(self, theta):
-        """Return the value, and the size of what cancels in it, each of shape (R,)."""
-        losses = self.loss.value(self.margins(theta), self.y[:, None]).sum(axis=0)
-        square = 0.5 * self.modulus * np.einsum("rj,rj->r", theta, theta)
-        linear = np.einsum("rj,rj->r", self.tilt, theta)
-        return losses + square + linear, np.abs(losses) + square + np.abs(linear)
-
-    def gradient(self, theta):
-        slopes = self.loss.derivative(self.margins(theta), self.y[:, None])
-        return slopes.T @ self.X + self.modulus * theta + self.tilt
-
-    def hessians(self, theta):
-        """Return the Hessians, shape (R, p, p)."""
-        # Of A'A with A = diag(weights)^(1/2) X BLAS computes one half: in half of the time of X' diag(weights) X.
-        roots = np.sqrt(self.loss.second(self.margins(theta), self.y[:, None]))
-        found = np.empty((len(theta), theta.shape[1], theta.shape[1]))
-        for r in range(len(theta)):
-            heavy = self.X * roots[:, r, None]
-            np.matmul(heavy.T, heavy, out=found[r])
-        found[:, *np.diag_indices(theta.shape[1])] += self.modulus
-        return found
-
-
-def _prox_newton(risk: _Risk, inner: "_Inner", tolerance: float, max_iterations: int):
+def _prox_newton(risk: Risk, inner: "_Inner", tolerance: float, max_iterations: int):
     """Return theta (R, p), the residual m * certificate (R,), and the number of steps (R,)."""
     repeats, p = risk.tilt.shape
     theta = inner.start(repeats, p)
@@ -264,7 +229,7 @@ def _prox_newton(risk: _Risk, inner: "_Inner", tolerance: float, max_iterations:
     return best, least, steps
 
 
-def _line_search(risk: _Risk, inner: "_Inner", theta, target, gradient):
+def _line_search(risk: Risk, inner: "_Inner", theta, target, gradient):
     """Return the points that a halved step towards `target` leads to, which moved, and where J fell beyond rounding."""
     towards = target - theta
     value, size = risk.value(theta)

@@ -1,6 +1,6 @@
 r"""Batched Newton: the minimisers of many tilted, ridged risks that share their data.
 
-    theta_r = argmin_theta  sum_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2 + <b_r, theta>        (a sum, not a mean)
+    theta_r = argmin_theta  sum_i w_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2 + <b_r, theta>        (a sum, no mean)
 
 Objective perturbation (kifer2012, Algorithm 1) repeated R times is this problem with R random tilts b_r. All repeats
 start at the untilted optimum, and their directions come from Newton's equation (`directions`):
@@ -10,7 +10,8 @@ start at the untilted optimum, and their directions come from Newton's equation 
   preconditioned by the Hessian at the shared start (one Cholesky factor for all) and truncated as Eisenstat and Walker
   advise.
 
-Equal records that follow each other are merged (`objective.merged`): worst cases repeat a few of them many times.
+Equal records that follow each other are merged (`objective.merged`) where none has a weight: worst cases repeat a few
+of them many times.
 
 A step is taken if it decreases J (Armijo) or, where J differs by rounding alone, if it meets the approximate Wolfe
 condition of Hager and Zhang. J is strongly convex and its gradient Lipschitz on each level set, so this converges from
@@ -20,7 +21,9 @@ Sources: kifer2012, Algorithm 1. Eisenstat and Walker, SIAM J. Sci. Comput. 17 (
 16 (2005).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -74,14 +77,15 @@ def minimise(
     tolerance: float,
     tilt: np.ndarray | None = None,
     start: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
     max_iterations: int = 10_000,
 ) -> Solution:
-    r"""Minimise J_r(theta) = sum_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2 + <b_r, theta> for r = 1..R at once.
+    r"""Minimise J_r(theta) = sum_i w_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2 + <b_r, theta>, r = 1..R at once.
 
     Each J_r is ridge-strongly convex, hence ||theta - theta_r*||_2 <= ||grad J_r(theta)||_2 / ridge for every theta:
     that is the certificate (erratum K8 says what a privacy proof may make of it). It includes the rounding of the
-    gradient (`objective`), about 1e-14 (sum_i ||x_i|| |l'_i| + ridge ||theta|| + ||b_r||); where many records make that
-    too much, the distance is bounded in extended precision.
+    gradient (`objective`), about 1e-14 (sum_i w_i ||x_i|| |l'_i| + ridge ||theta|| + ||b_r||); where many records make
+    that too much, the distance is bounded in extended precision.
 
     A repeat that does not reach `tolerance` (too few iterations, or a tolerance below rounding) is returned as it is:
     compare its `gradient_norm` with the tolerance, or its certificate with what you need. Nothing is raised then,
@@ -94,6 +98,7 @@ def minimise(
     - tolerance: in (0, inf): absolute bound aimed at for `gradient_norm`, hence for ridge times the distance.
     - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
     - start: shape (p,) or (R, p); where to begin; by default 0, and for several repeats the untilted optimum.
+    - weights: shape (n,); w_i in [0, inf); without them 1.
     - Returns: the same bytes for the same input, however many threads or cores there are.
     - Raises ValueError: if the loss has a kink, ridge or tolerance are not finite numbers above 0, a shape does not
       fit, or an entry is not finite. The message gives no value of the data.
@@ -101,6 +106,7 @@ def minimise(
       method).
     """
     X, y, tilt, start = _checked(loss, X, y, ridge, tolerance, tilt, start, max_iterations)
+    weights = checked_weights(weights, len(X))
     repeats, p = tilt.shape
     if len(X) == 0:
         theta = -tilt / ridge
@@ -110,8 +116,9 @@ def minimise(
 
     theta, norm, iterations = np.empty((repeats, p)), np.empty(repeats), np.empty(repeats, int)
     limits = {"tolerance": tolerance, "max_iterations": max_iterations}
+    full = partial(Objective, loss, X, y, ridge, single=False, counts=weights)
     with one_thread():
-        X, y, counts = merged(X, y)
+        X, y, counts = merged(X, y) if weights is None else (X, y, weights)
         objective = Objective(loss, X, y, ridge, single=not suits_exact(X), counts=counts)
         origin = objective.evaluate(_centre(start, p), np.zeros((p, 1)))
         direction = through(objective, origin)
@@ -126,7 +133,7 @@ def minimise(
             tilts = np.ascontiguousarray(tilt[part].T)
             own = start is not None and start.ndim == 2
             first = objective.evaluate(start[part].T, tilts) if own else objective.tilted(origin, tilts)
-            found = _certified(objective, direction, first, tilts, **limits)
+            found = _certified(objective, full, direction, first, tilts, **limits)
             theta[part], norm[part], iterations[part] = found[0].T, found[1], found[2]
     return _solution(theta, norm, iterations, ridge)
 
@@ -175,14 +182,31 @@ def _checked(loss, X, y, ridge, tolerance, tilt, start, max_iterations):
     return X, y, tilt, start
 
 
+def checked_weights(weights: np.ndarray | None, n: int) -> np.ndarray | None:
+    """Return weights as n finite doubles of 0 or above, or raise ValueError."""
+    if weights is None:
+        return None
+    weights = np.ascontiguousarray(weights, dtype=float)
+    if weights.shape != (n,) or not (np.isfinite(weights).all() and weights.min(initial=0.0) >= 0):
+        raise ValueError(f"weights of shape {weights.shape} must be {n} finite numbers of 0 or above")
+    return weights
+
+
 def _certified(
-    objective: Objective, direction: Direction, point: Point, tilt: np.ndarray, *, tolerance, max_iterations
+    objective: Objective,
+    full: Callable[[], Objective],
+    direction: Direction,
+    point: Point,
+    tilt: np.ndarray,
+    *,
+    tolerance,
+    max_iterations,
 ):
     """Return what `_descend` does, with upper bounds on the gradients' norms.
 
     The bound that costs nothing will do but for many records or a small tolerance; then the sums are done anew, at last
     in extended precision. Where the true gradient is above the tolerance though the one in doubles is not, the descent
-    goes on to a target that leaves room for the difference.
+    goes on to a target that leaves room for the difference. `full` gives J with every record on its own.
     """
     theta, norm, iterations = _descend(objective, direction, point, tilt, tolerance, max_iterations)
     # The norm is a sum of p squares, rounded itself.
@@ -205,7 +229,8 @@ def _certified(
         iterations[left] += more
     # What rounding alone keeps from the tolerance: no double has a smaller gradient, but one may be near enough.
     stuck = np.flatnonzero((bound > tolerance) & (norm <= np.maximum(tolerance, objective.rounding(theta, tilt))))
-    refine_all(objective.in_full(), theta, tilt, bound, stuck, Terms(), tolerance)
+    if len(stuck):
+        refine_all(full(), theta, tilt, bound, stuck, Terms(), tolerance)
     return theta, bound, iterations
 
 

@@ -44,7 +44,7 @@ class Point:
 
     - theta, gradient: shape (p, k).
     - value, slack, norm: shape (k,); J, a bound on the order of its rounding error, and ||gradient||_2.
-    - weights: shape (n, k); l''(u_i, y_i), times the record's count; single precision if the curvature is.
+    - weights: shape (n, k); l''(u_i, y_i), times the record's count or weight; single precision if the curvature is.
     """
 
     theta: np.ndarray
@@ -86,7 +86,8 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class Objective:
     """J for X (C-ordered), y, a loss and a ridge; single: single precision will do for curvature where it is safe.
 
-    With `counts` (n,) record i stands for so many equal ones: its l, l' and l'' are multiplied by its number.
+    With `counts` (n,) record i stands for so many equal ones, or has that weight: its l, l' and l'' are multiplied by
+    its number, which is 0 or above.
     """
 
     def __init__(
@@ -116,13 +117,6 @@ class Objective:
         supremum, squares = self.loss.suprema(Domain(x_norm=1.0))[1], float(np.vdot(self.X, self.heavy))
         # Without rows there is none, however steep the loss.
         return self.ridge >= SINGLE_MARGIN * (float(np.finfo(np.float32).eps) * supremum * squares if squares else 0.0)
-
-    def in_full(self) -> "Objective":
-        """Return J in double precision with every record on its own."""
-        X, y = self.X, self.y[:, 0]
-        if self.counts is not None:
-            X, y = (np.repeat(part, self.counts.astype(int), axis=0) for part in (X, y))
-        return Objective(self.loss, X, y, self.ridge, single=False)
 
     def blocks(self, columns: int) -> list[slice]:
         """Return the row blocks in which `columns` repeats are worked through."""

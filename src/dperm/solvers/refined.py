@@ -1,6 +1,6 @@
 r"""Points that are nearer to the minimiser than sums in double precision can tell: for many records that agree.
 
-    J(theta) = sum_i l(<x_i, theta>, y_i) + m/2 ||theta||^2 + <b, theta> + sum_j (l1_j |theta_j| + P(|theta_j|)),
+    J(theta) = sum_i w_i l(<x_i, theta>, y_i) + m/2 ||theta||^2 + <b, theta> + sum_j (l1_j |theta_j| + P(|theta_j|)),
 
     low <= theta <= high,    ||theta||_2 <= radius,    P convex and rising (none, but for NAPP-ERM's penalties).
 
@@ -249,30 +249,33 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
     if free > 0:
         stiff = objective.stiffness(terms.radius)
         apart = float(ball.between(terms.radius, short, free, stiff, objective.ridge)) / objective.ridge
-    sums, weights = [], np.empty(n)
+    # Counts or weights of records; the product of a slope with one is rounded too.
+    sums, weights, counts = [], np.empty(n), objective.counts
     slopes = shifted = evaluated = bent = 0.0
     for low in range(0, n, BLOCK_ROWS * _BLOCKS):
         rows = slice(low, low + BLOCK_ROWS * _BLOCKS)
         x, y, lengths = objective.X[rows], objective.y[rows, 0], objective.lengths[rows]
+        heavy = lengths if counts is None else lengths * counts[rows]
         none = np.zeros(len(x))
         offset, target = (y, none) if loss.unit == 0 else (none, y)
         margin = margins(x, a, d, offset)
         slope = loss.derivative(margin, target.astype(np.longdouble))
         off = _UNIT * np.abs(margin).astype(float) + lengths * off_by_row
-        weights[rows] = loss.second(margin, target)
+        weights[rows] = loss.second(margin, target) if counts is None else counts[rows] * loss.second(margin, target)
         # The places where l'' jumps are rounded as well, for losses that have a scale of their own.
         width = 2 * off + 4 * _UNIT * loss.unit
         bend = steepest(loss, margin, target, width)
-        slopes += float(lengths @ np.abs(slope))
-        shifted += float(lengths @ (bend * off))
-        bent += float(lengths**2 @ steepest(loss, margin, target, width + 2 * lengths * apart))
+        slopes += float(heavy @ np.abs(slope))
+        shifted += float(heavy @ (bend * off))
+        bent += float((lengths * heavy) @ steepest(loss, margin, target, width + 2 * lengths * apart))
         # Of a residual the slope is exact, up to itself.
-        evaluated += float(lengths @ (np.abs(slope) + bend * loss.unit * (1 + np.abs(margin))))
+        evaluated += float(heavy @ (np.abs(slope) + bend * loss.unit * (1 + np.abs(margin))))
+        slope = slope if counts is None else slope * counts[rows]
         for first in range(0, len(x), BLOCK_ROWS):
             part = slice(first, first + BLOCK_ROWS)
             sums.append(x[part].astype(np.longdouble).T @ slope[part])
     gradient = objective.ridge * a.astype(np.longdouble) + objective.ridge * d + tilt + _pairwise(sums, p)
-    additions = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4
+    additions = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4 + (counts is not None)
     own = slopes + objective.ridge * (size + rest) + float(np.linalg.norm(tilt))
     error = _MORE * (_UNIT * (additions * own + 16 * evaluated) + shifted)
     near = 0.0

@@ -10,9 +10,7 @@ from dperm.domain import LEAST, MOST, Budget, Domain, number
 from dperm.errors import ReleaseError
 from dperm.losses import Loss
 from dperm.mechanisms import gradient
-from dperm.mechanisms.estimators.linear import LinearEstimator
-from dperm.mechanisms.estimators.records import weighed
-from dperm.mechanisms.estimators.whole import whole
+from dperm.mechanisms.estimators.weighted import WeightedEstimator
 from dperm.mechanisms.multinomial import Multinomial
 
 # The settings of a fit that names none, chosen on simulated data (docs/assumptions.md).
@@ -25,7 +23,7 @@ _DENSE = 0.3
 _FAR = 1e30
 
 
-class DescentEstimator(LinearEstimator):
+class DescentEstimator(WeightedEstimator):
     """A linear model whose steps are noisy sums of clipped gradients; no solver, so that none can fail.
 
     The l2 norm to which gradients are cut is `gradient_clip`, by default a third of the longest that a record has at
@@ -36,54 +34,6 @@ class DescentEstimator(LinearEstimator):
     # No solver, and no target of one.
     tolerance = None
     _takes_sparse = True
-
-    @whole
-    def fit(self, X, y, sample_weight=None):
-        """Fit the private model.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, p)
-            Rows with ||x||_2 <= `x_norm`.
-        y : array_like, shape (n,)
-            Labels for a classification loss, real numbers for a regression loss.
-        sample_weight : array_like, shape (n,), optional
-            Weights in [0, `weight_bound`] of the records' losses, as private as the records that they belong to; the
-            bound must be declared.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DomainViolation
-            If a row is longer than `x_norm` or a weight outside its bounds and `clip` is False, or a bound or the loss
-            is unfit.
-        InvalidBudget
-            If the budget is impossible.
-        ValueError
-            If another parameter is not of its kind or outside its range; the message names it.
-        ReleaseError
-            If `release=True`, which cannot be kept.
-        SolverError
-            If theta overflowed, because of a step size too large; nothing is released.
-        """
-        if sample_weight is not None and self.weight_bound is None:
-            raise ValueError(
-                "sample_weight is given and weight_bound=None: declare the largest weight that any record may have, "
-                "which is public, such as weight_bound=1.0"
-            )
-        return self._fit(X, y, sample_weight)
-
-    def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
-        return weighed(sample_weight, n, self._weight_bound(), clip=self.clip)
-
-    def _weight_bound(self) -> float:
-        if self.weight_bound is None:
-            # Records without weights count once.
-            return 1.0
-        return number("weight_bound", self.weight_bound, LEAST, MOST, ends="[]", remedy="no weight is above it")
 
     def _several(self):
         return self.loss == "logistic"

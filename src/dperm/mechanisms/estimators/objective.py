@@ -19,7 +19,7 @@ from dperm.mechanisms.base import (
     searched,
     share_or_default,
 )
-from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.mechanisms.estimators.weighted import WeightedEstimator
 from dperm.solvers import composite
 
 # The largest lambda/Delta of a total fit; from 1e3 on 80 equal rows missed their target, and 79 did not.
@@ -28,15 +28,15 @@ STEEPEST = 100
 LARGE = 2**24
 
 
-class ObjectivePerturbation(LinearEstimator):
+class ObjectivePerturbation(WeightedEstimator):
     r"""Private linear model by objective perturbation.
 
-    Minimises sum_i l(<x_i, theta>, y_i) + r(theta) + (Delta - l2)_+/2 ||theta||^2 + <b, theta> over a convex set F with
-    a random b; the mathematics and its calibrations stand in `dperm.mechanisms.objective`, the proofs in
-    docs/privacy.md. Rows may be sparse: they are solved for as dense ones, of a large table on the columns alone that
-    some record has, unless there is l1, a ball or a box. For `l1`, a further `regularizer`, a ball, a box or
-    `constraints` they rest on the limit theorem (kifer2012, Theorem 1), which carries the guarantee over from smooth
-    regularizers on R^p.
+    Minimises sum_i w_i l(<x_i, theta>, y_i) + r(theta) + (Delta - l2)_+/2 ||theta||^2 + <b, theta> over a convex set F
+    with a random b; w_i is 1 unless `fit` is given weights. The mathematics and its calibrations stand in
+    `dperm.mechanisms.objective`, the proofs in docs/privacy.md. Rows may be sparse: they are solved for as dense ones,
+    of a large table on the columns alone that some record has, unless there is l1, a ball or a box. For `l1`, a further
+    `regularizer`, a ball, a box or `constraints` they rest on the limit theorem (kifer2012, Theorem 1), which carries
+    the guarantee over from smooth regularizers on R^p.
 
     Parameters
     ----------
@@ -75,6 +75,9 @@ class ObjectivePerturbation(LinearEstimator):
         Public bound R on the rows' l2 norm.
     y_bound : float, optional
         Public bound on |y|, from 1e-30 to 1e30, for "squared" and "poisson"; where it is given, also for "huber".
+    weight_bound : float, optional
+        Public bound W on the sample weights of `fit`, which takes none without it. A record may then pull W times as
+        hard, and the noise is W times as strong beside one that counts once; zeta and lambda are W times as large.
     fit_intercept : bool, default=False
         Append a constant feature 1; the rows' bound becomes sqrt(R^2 + 1). The intercept is under Delta, `l1`, `l2`,
         `radius`, `low` and `high` like the rest; `regularizer` and `constraints` do not see it.
@@ -149,6 +152,7 @@ class ObjectivePerturbation(LinearEstimator):
         neighbours="add_remove",
         x_norm=1.0,
         y_bound=None,
+        weight_bound=None,
         fit_intercept=False,
         clip=False,
         classes=None,
@@ -174,6 +178,7 @@ class ObjectivePerturbation(LinearEstimator):
         self.neighbours = neighbours
         self.x_norm = x_norm
         self.y_bound = y_bound
+        self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.clip = clip
         self.classes = classes
@@ -220,12 +225,13 @@ class ObjectivePerturbation(LinearEstimator):
             "afterwards makes the tilt itself exact; take OutputPerturbation(release=True)"
         )
 
-    def _release(self, X, y, loss, domain, rng):
-        within = searched(domain, self._region(), X.shape[1])
+    def _release(self, X, y, loss, domain, rng, weights=None):
+        loss, within = self._weighing(loss), searched(domain, self._region(), X.shape[1])
+        records = X, y, weights
         # What is impossible for all of epsilon is named so.
         curvature_or_default(self.curvature, loss, within, self.epsilon)
         if self.curvature is not None or self.calibration == "paper":
-            return self._of_curvature(self.curvature, Budget(self.epsilon, self.delta), X, y, loss, domain, rng)
+            return self._of_curvature(self.curvature, Budget(self.epsilon, self.delta), records, loss, domain, rng)
         n, budget = self._count(X.shape[0], rng)
         try:
             curvature = balanced.balanced_curvature(
@@ -238,7 +244,7 @@ class ObjectivePerturbation(LinearEstimator):
                 steepest=STEEPEST,
                 declared=budget,
             )
-            return self._of_curvature(curvature, budget, X, y, loss, domain, rng)
+            return self._of_curvature(curvature, budget, records, loss, domain, rng)
         except InvalidBudget as error:
             if budget.epsilon == self.epsilon:
                 raise
@@ -258,8 +264,9 @@ class ObjectivePerturbation(LinearEstimator):
         counted = balanced.COUNT_SHARE * budget.epsilon
         return balanced.noisy_count(n, counted, rng), Budget(budget.epsilon - counted, budget.delta)
 
-    def _of_curvature(self, curvature, budget, X, y, loss, domain, rng):
+    def _of_curvature(self, curvature, budget, records, loss, domain, rng):
         """Release at this Delta; the statement's event is of the whole budget."""
+        X, y, weights = records
         if self.clip:
             within, tilting = searched(domain, self._region(), X.shape[1]), 1 - checked_share(self._share())
             check_steepness(loss, within, curvature, budget.epsilon * tilting, STEEPEST)
@@ -282,6 +289,7 @@ class ObjectivePerturbation(LinearEstimator):
             region=self._region(),
             features=features,
             columns=columns,
+            weights=weights,
         )
         return replace(release, event=budget_event(Budget(self.epsilon, self.delta)))
 

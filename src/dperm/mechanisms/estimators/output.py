@@ -5,7 +5,7 @@ from dperm.errors import ReleaseError
 from dperm.losses import Loss
 from dperm.mechanisms import output
 from dperm.mechanisms.base import bounds_everywhere, check_steepness, curvature_or_default
-from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.mechanisms.estimators.weighted import WeightedEstimator
 from dperm.mechanisms.vacuous import deviation
 
 # The largest lambda/Delta of a total fit; at 1e4 records were found, 20,000 of them, that missed their target.
@@ -30,11 +30,11 @@ def default_curvature(
     return max(deviation(noise, p) * lam / (zeta * MARGIN), lam)
 
 
-class OutputPerturbation(LinearEstimator):
+class OutputPerturbation(WeightedEstimator):
     r"""Private linear model by output perturbation.
 
-    Minimises sum_i l(<x_i, theta>, y_i) + Delta/2 ||theta||^2 and adds noise to the minimiser; the mathematics stands
-    in `dperm.mechanisms.output`.
+    Minimises sum_i w_i l(<x_i, theta>, y_i) + Delta/2 ||theta||^2 and adds noise to the minimiser, with w_i = 1 unless
+    `fit` is given weights; the mathematics stands in `dperm.mechanisms.output`.
 
     Parameters
     ----------
@@ -56,6 +56,9 @@ class OutputPerturbation(LinearEstimator):
         A `curvature` that depends on n is allowed under "replace" only.
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
+    weight_bound : float, optional
+        Public bound W on the sample weights of `fit`, which takes none without it. A record may then pull W times as
+        hard, and the noise is W times as strong beside one that counts once; zeta and lambda are W times as large.
     fit_intercept : bool, default=False
         Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is regularised like the rest.
     clip : bool, default=False
@@ -114,6 +117,7 @@ class OutputPerturbation(LinearEstimator):
         calibration="tight",
         neighbours="add_remove",
         x_norm=1.0,
+        weight_bound=None,
         fit_intercept=False,
         clip=False,
         classes=None,
@@ -129,6 +133,7 @@ class OutputPerturbation(LinearEstimator):
         self.calibration = calibration
         self.neighbours = neighbours
         self.x_norm = x_norm
+        self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.clip = clip
         self.classes = classes
@@ -136,8 +141,8 @@ class OutputPerturbation(LinearEstimator):
         self.release = release
         self.random_state = random_state
 
-    def _release(self, X, y, loss, domain, rng):
-        budget = Budget(self.epsilon, self.delta)
+    def _release(self, X, y, loss, domain, rng, weights=None):
+        budget, loss = Budget(self.epsilon, self.delta), self._weighing(loss)
         curvature = self.curvature
         if curvature is None:
             words = {"neighbours": self.neighbours, "calibration": self.calibration}
@@ -150,6 +155,7 @@ class OutputPerturbation(LinearEstimator):
             "neighbours": self.neighbours,
             "curvature": curvature,
             "tolerance": self.tolerance,
+            "weights": weights,
         }
         if self.release:
             return output.publish(X, y, loss, **fixed)

@@ -18,6 +18,9 @@ import numpy as np
 
 from dperm.mechanisms import diagnostics, session
 
+# Of what is said to who passes weights to others.
+_TAKE_WEIGHTS = "ObjectivePerturbation, OutputPerturbation, NoisyGradientDescent and PreconditionedGradientDescent"
+
 
 class _Swap:
     """Keeps others out while what a fit made is put in place, or taken away."""
@@ -45,8 +48,8 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
             within = hasattr(self, "estimator") or hasattr(self, "base")
             why = "it hands none on to what it fits" if within else "its proof takes all records for alike"
             raise TypeError(
-                f"{type(self).__name__} takes no sample_weight: {why}; NoisyGradientDescent and "
-                "PreconditionedGradientDescent take weights, fitted by themselves, up to a public weight_bound"
+                f"{type(self).__name__} takes no sample_weight: {why}; {_TAKE_WEIGHTS} take weights, fitted by "
+                "themselves, up to a public weight_bound"
             )
         with _SWAP.lock:
             _clear(self)

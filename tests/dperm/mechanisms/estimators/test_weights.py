@@ -1,4 +1,7 @@
-"""Sample weights of descents: the weighted gradient is what it should be, and one record moves it by no more than c."""
+"""Sample weights: of descents, whose weighted gradients move by no more than c; what is refused, of all that take some.
+
+What weights do to objective and output perturbation stands in test_weighted_risks.py.
+"""
 
 import itertools
 import math
@@ -24,6 +27,7 @@ LABELS = {"epsilon": 2.0, "classes": (0, 1), "random_state": 0}
 y = (X[:, 0] > 0).astype(int)
 W = 4.0
 DESCENTS = [NoisyGradientDescent, PreconditionedGradientDescent]
+TAKERS = [*DESCENTS, dperm.ObjectivePerturbation, dperm.OutputPerturbation]
 
 
 def by_hand(x, target, w, theta, c, loss):
@@ -105,7 +109,7 @@ def test_weights_of_one_are_none_and_weights_of_nothing_are_no_record(make, clas
     np.testing.assert_allclose(weighted, doubled, rtol=1e-6)
 
 
-@together.over("make", DESCENTS)
+@together.over("make", TAKERS)
 def test_weights_outside_their_bound(make):
     model = make(**LABELS, weight_bound=1.0)
     for wrong in (1.5, -0.1, np.nan):
@@ -125,7 +129,7 @@ def test_weights_outside_their_bound(make):
     np.testing.assert_array_equal(found.coef_.copy(), total.fit(X, y, sample_weight=mended).coef_)
 
 
-@together.over("make", DESCENTS)
+@together.over("make", TAKERS)
 @together.over("clip", [True, False])
 def test_weights_without_a_declared_bound_are_refused_and_none_are_as_before(make, clip):
     model = make(**LABELS, clip=clip)
@@ -136,10 +140,11 @@ def test_weights_without_a_declared_bound_are_refused_and_none_are_as_before(mak
 
 
 def test_others_say_that_they_take_none():
-    plain, descent = dperm.OutputPerturbation(classes=(0, 1)), NoisyGradientDescent(**LABELS)
-    hands = "takes no sample_weight: it hands none on to what it fits; NoisyGradientDescent"
+    plain, descent = dperm.ApproximateMinima(classes=(0, 1), n_public=40), NoisyGradientDescent(**LABELS)
+    takers = "ObjectivePerturbation, OutputPerturbation, NoisyGradientDescent and PreconditionedGradientDescent take"
+    hands = f"takes no sample_weight: it hands none on to what it fits; {takers}"
     for model, words in (
-        (plain, r"OutputPerturbation takes no sample_weight: its proof .*NoisyGradientDescent"),
+        (plain, f"ApproximateMinima takes no sample_weight: its proof takes all records for alike; {takers}"),
         (dperm.PrivateOneVsRest(descent, classes=(0, 1)), f"PrivateOneVsRest {hands}"),
         (dperm.PrivateSearchCV(descent, {"steps": [5]}, n_iter=2), f"PrivateSearchCV {hands}"),
         (dperm.PerPerson(descent), f"PerPerson {hands}"),
