@@ -122,6 +122,8 @@ def test_an_average_of_numbers_spends_what_it_claims(neighbours, least):
         ("objective", "poisson", 1e-6, 0.95),
         ("napp", "squared", 1e-6, 0.96),
         ("gradient", "weights", 1e-6, 0.999),
+        ("objective", "weights", 1e-6, 0.99),
+        ("output", "weights", 0.0, 0.96),
         ("napp", "bridge", 1e-6, 0.99),
         ("napp", "vs_plus", 0.0, 0.99),
     ],

@@ -389,3 +389,10 @@ def test_raw_noise_betrays_the_count_and_the_twin_stays_on_its_grid():
         assert laplace_p(grid / 2**10 - (side == "neighbour"), 0.0, 1.0) > LEVEL
     raw = drawn("raw-laplace", True, 4_000) * 2**10
     assert (raw != np.rint(raw)).mean() > 0.99
+
+
+def test_noise_that_forgets_a_weight_of_4_or_takes_it_for_a_length():
+    """Huber records move the minimiser by 4/Delta, beside 2e-6 for the solver; W zeta = 4 has noise of scale 2."""
+    spent = [exactly(name, broken) for name in ("weight-for-free", "weight-as-length") for broken in (True, False)]
+    assert spent[:2] == pytest.approx([4 / (1 + 2e-6), 1 / (1 + 2e-6)], rel=1e-8)
+    assert 1.7 < spent[2] < 2 and 0.95 < spent[3] < 1

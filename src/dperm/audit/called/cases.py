@@ -109,10 +109,12 @@ _STABLE_ERM = (*_SLOPED, "capped_logistic", "absolute", "squared", "poisson")
 _STABLE_SGD = ("logistic", "smoothed_hinge", "huber", "squared", "poisson")
 # Mechanism -> its estimator, and loss -> what it needs besides.
 CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
-    "objective": (ObjectivePerturbation, {loss: {} for loss in _RISKS} | _BOX),
+    "objective": (ObjectivePerturbation, {loss: {} for loss in _RISKS} | _BOX | {WEIGHTS: _WEIGHTED}),
     "output": (
         OutputPerturbation,
-        {loss: {} for loss in _RISKS} | {loss + _RELEASE: {"loss": loss, "release": True} for loss in _RISKS},
+        {loss: {} for loss in _RISKS}
+        | {loss + _RELEASE: {"loss": loss, "release": True} for loss in _RISKS}
+        | {WEIGHTS: _WEIGHTED},
     ),
     # A public number of records at which the output noise is small.
     "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
@@ -265,6 +267,7 @@ _FURTHER: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
 _COMING: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
     ("output", "logistic"): (_PUSHED,),
     ("output", "logistic" + _RELEASE): (_PUSHED,),
+    ("output", WEIGHTS): (_PUSHED,),
     **{("pinp", loss): ({"C": 1e-4, CROWD: (290, 1.0)},) for loss in ("hinge", "smoothed_hinge", "huber")},
     ("rkhs_gaussian", "logistic"): (_FAR_KERNEL,),
     ("tddl", "logistic"): (_FAR_KERNEL,),

@@ -45,7 +45,7 @@ _FURTHEST = 1e12
 
 
 class Rows(NamedTuple):
-    """Records as the core has them, along one line; equal ones stand once, with their number."""
+    """Records as the core has them, along one line; equal ones stand once, with the sum of their weights."""
 
     x: np.ndarray
     y: np.ndarray
@@ -261,8 +261,8 @@ def _rows(one: Recorded) -> Rows:
     if np.abs(X - np.outer(X @ u, u)).max() > 1e-12:
         raise DataError("rows of an audit with an intercept are multiples of one vector")
     # As complex numbers, which have the order of pairs and are sorted many times faster than rows.
-    records, count = np.unique(np.column_stack([X @ u, y]).astype(float).view(complex)[:, 0], return_counts=True)
-    return Rows(records.real, records.imag, count.astype(float))
+    records, places = np.unique(np.column_stack([X @ u, y]).astype(float).view(complex)[:, 0], return_inverse=True)
+    return Rows(records.real, records.imag, np.bincount(places, one.handed.get("weights"), len(records)).astype(float))
 
 
 def number(one: Recorded) -> float:

@@ -1,8 +1,8 @@
 """Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
-one counts an answer after it has looked whether one is left, two cut a gradient by parts, one gives each class
-the whole budget, two count records whose number is private, three make noise for less than a record, or a record and
+one counts an answer after it has looked whether one is left, one cuts a gradient by parts, one gives each class the
+whole budget, two count records whose number is private, three make noise for less than a record, or a record and
 the solver, can do, and one draws less noise than its statement names: an attack that believed the statement could not
 see it.
 """
@@ -96,14 +96,6 @@ class _Dividing(NoisyGradientDescent):
 
     def _release(self, X, y, loss, domain, rng):
         return gradient.release(X, y, loss, **self._fixed(loss, domain), steps=self.steps, n_public=len(X), rng=rng)
-
-
-class _Repeating(NoisyGradientDescent):
-    """A descent that has a record of weight w stand w times, each of them cut by itself."""
-
-    def _release(self, X, y, loss, domain, rng, weights=None):
-        times = weights.astype(int)
-        return super()._release(np.repeat(X, times, axis=0), np.repeat(y, times), loss, domain, rng)
 
 
 class _ClassByClass(Multinomial):
@@ -266,19 +258,13 @@ def divided_step(broken: bool) -> Finite:
     The twin's step is a public number.
     """
     step, make = (None, _Dividing) if broken else (4.0, NoisyGradientDescent)
-    return _one_step(make, (0, 1), gradient_clip=1e-3, step_size=step)
+    return one_step(make, (0, 1), gradient_clip=1e-3, step_size=step)
 
 
 @mutant("a gradient of several classes that is cut class by class", "textbooks", "add_remove", delta=1e-6)
 def class_by_class(broken: bool) -> Finite:
     """One step of a descent of three classes."""
-    return _one_step(_Cut if broken else NoisyGradientDescent, (0, 1, 2), gradient_clip=1e-3)
-
-
-@mutant("a record of weight w in the place of w records", "textbooks", "add_remove", delta=1e-6)
-def weight_by_weight(broken: bool) -> Finite:
-    """One step of a weighted descent: all records have the largest weight."""
-    return _one_step(_Repeating if broken else NoisyGradientDescent, (0, 1), weight_bound=3.0)
+    return one_step(_Cut if broken else NoisyGradientDescent, (0, 1, 2), gradient_clip=1e-3)
 
 
 @mutant("a stable model with noise for half of its sensitivity", "dwork2018, D2", "replace", delta=1e-6)
@@ -323,7 +309,7 @@ def membership_check(broken: bool) -> Sampled:
     return _handed_on(_Guarded if broken else TDDL, (0.5, 1), **given)
 
 
-def _one_step(make: type, classes: tuple[int, ...], **given: Any) -> Finite:
+def one_step(make: type, classes: tuple[int, ...], **given: Any) -> Finite:
     """Return one step of a descent, in bins along the line on which a record of the last class moves it.
 
     Its data are whether the record is there.
