@@ -147,6 +147,20 @@ def test_a_compact_figure_keeps_all_but_what_nobody_can_see():
     )
 
 
+def test_a_compact_figure_joins_strokes_that_look_alike_and_names_looks():
+    look, other = 'style="fill: none; stroke: #000000"', 'style="fill: none; stroke: #0072b2"'
+    bars = "\n ".join(f'<path d="M {k} 0 L {k} 1 " clip-path="url(#p)" {look}/>' for k in range(3))
+    marks = "".join(f'<use xlink:href="#m" x="{k}" y="2" style="fill: #d55e00"/>' for k in range(12))
+    svg = f'<svg><style type="text/css">*{{a: b}}</style>{bars}<path d="M 9 9 " {other}/>{marks}</svg>'
+    found = assets.compact(svg.encode()).decode()
+    joined = f'<path d="M 0 0 L 0 1 M 1 0 L 1 1 M 2 0 L 2 1 " clip-path="url(#p)" {look}/><path d="M 9 9 " {other}/>'
+    named = "".join(f'<use xlink:href="#m" x="{k}" y="2" class="s0"/>' for k in range(12))
+    assert found == f'<svg><style type="text/css">*{{a: b}}.s0{{fill: #d55e00}}</style>{joined}{named}</svg>'
+    # What is filled is a shape of its own.
+    filled = svg.replace("fill: none", "fill: red")
+    assert assets.compact(filled.encode()).decode().count("<path") == 4
+
+
 def test_libraries_leave_one_name_and_keep_their_licences():
     codes = assets.libraries()
     assert re.search(r"window\.DataTable=[\w$]+;", codes["datatables"]) and "window.vegaEmbed=" in codes["vega"]

@@ -264,5 +264,8 @@ for (const box of document.querySelectorAll(".scroll")) {
 }
 Object.assign(window.dperm, { table, openRow });
 for (const element of document.querySelectorAll("table[data-table]")) {
-  window.dperm.wait(table(element, JSON.parse(element.dataset.table || "{}")));
+  const made = table(element, JSON.parse(element.dataset.table || "{}"));
+  // A table that could not be made searchable shows all of its rows.
+  made.catch(() => (element.dataset.enhanced = "false"));
+  window.dperm.wait(made);
 }
