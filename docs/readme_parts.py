@@ -162,6 +162,7 @@ def picture() -> str:
 def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], privacy: list[dict[str, str]]) -> str:
     """Return the counts of all answers and guarantees, in words and by paper."""
     beside = sum(row["beside"] == "True" for row in claims)
+    idle = sum(row["verdict"] == "not run" and row["beside"] == "False" and row["test"] != "weakest" for row in claims)
     attacked = [row for row in privacy if row["verdict"] != "not audited"]
     refuted = [row for row in attacked if row["verdict"] == "refuted"]
     controls = sum(row["variant"] in CONTROLS for row in refuted)
@@ -180,7 +181,8 @@ def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], priv
               "of these promised")  # fmt: skip
     return (
         f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on "
-        f"{sum(answer.tests for answer in answered)} tests: each claim as printed and as mended, on every data set; "
+        f"{sum(answer.tests for answer in answered)} tests ({idle} of them not run): each claim as printed and as "
+        "mended, on every data set; "
         f"{beside} more, readings and findings of ours, stand beside them and decide nothing. Of the "
         f"{sum(answer.headline for answer in answered)} that a paper is read for, "
         f"{in_words([answer for answer in answered if answer.headline])}.\n\n"

@@ -42,6 +42,8 @@ METHODS = {
 }  # fmt: skip
 # Forms of K-c38 -> what is compared with output perturbation.
 PAIRS = {"printed": "CMS11, Algorithm 2", "tight": "objective, tight", "tight-over-kst": "objective, Algorithm 1"}
+# From where on a note tells of what was changed.
+CHANGED = re.compile(r"(?:Changed|Mended|Added) (?:again )?after outcomes were known.*", re.DOTALL)
 # What the reason of a paired test says: points for and against, and the span of the ratio.
 PAIRED = re.compile(
     r"^(\d+) of (\d+) points reject in favour of the claim and (\d+) against it.* is (\S+ to \S+) times "
@@ -107,6 +109,16 @@ def answered(paper: str, verdicts: pd.DataFrame) -> str:
                 f"`{answer.figure}`",
             )
         )
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def changes(paper: str, judged: pd.DataFrame) -> str:
+    """Return what the notes of a paper's entries tell of changes that were made when outcomes were known."""
+    lines = [("claim", "what was changed, why, and which verdict stood before"), ("---", "---")]
+    notes = judged.query("paper == @paper").sort_values("id", kind="stable").drop_duplicates(["id", "note"])
+    for row in notes.itertuples():
+        if told := CHANGED.search(row.note):
+            lines.append((row.id, told[0].replace("|", "\\|")))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -229,4 +241,5 @@ def main(results: Path) -> None:
     for page in sorted((DOCS / "papers").glob("*.md")):
         put(page, "answers", answered(page.stem, judged))
         put(page, "claims", verdicts(page.stem, judged))
+        put(page, "changes", changes(page.stem, judged))
         page.write_text(filled(page.read_text(encoding="utf-8"), judged), encoding="utf-8")
