@@ -126,7 +126,7 @@ def test_the_losses_of_napp_share_what_is_compiled():
     NAPP(classes=(0, 1), loss="smoothed_hinge", fit_intercept=True, **given).fit(X, X[:, 0] > 0)
     NAPP(loss="squared", low=-1.0, high=1.0, y_bound=1.0, **given).fit(X, X[:, 0])
     NAPP(loss="poisson", y_bound=4, eta_bound=1.0, **given).fit(X, np.arange(40) % 4)
-    assert len(separable.paths.signatures) == 1
+    assert len(separable.fits.signatures) == 1
 
 
 def test_who_waits_for_a_compiler_is_told(caplog):

@@ -21,6 +21,8 @@ from dperm.solvers import berhu, pointwise
 
 # The squared loss without a bound on eta, of which X'X, X'y and y'y tell everything.
 GRAM = -1
+# What `fits` solves.
+TILTED, SLOPED, SIGNED, REWEIGHTED = 0, 1, 2, 3
 _penalties, _gap, _level_box, _descend = berhu.penalties, berhu.gap, berhu.level_box, berhu.descend
 _evaluate, _berhu_curved = pointwise.evaluate, berhu.curved_gap
 
@@ -102,7 +104,11 @@ def _hessian(records, second, H):
     X, XT, starts, columns, entries = records[0], records[1], records[7], records[8], records[9]
     p = len(H)
     if len(columns) == 0:
-        np.dot(XT * second, X, H)
+        weighted = np.empty(XT.shape)
+        for j in range(p):
+            for i in range(len(second)):
+                weighted[j, i] = XT[j, i] * second[i]
+        np.dot(weighted, X, H)
     else:
         for j in range(p):
             for k in range(p):
@@ -124,7 +130,7 @@ def _relative(gap, value):
     return gap / abs(value) if value != 0 else (0.0 if gap == 0 else np.inf)
 
 
-@compiled
+@inlined
 def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta, state):
     """Minimise F from theta, in place, by at least `few` steps; return the relative gap and the steps.
 
@@ -148,7 +154,9 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
         value = kept[0] + linear + outer
         # Of the parts, not of F, which may cancel: then luck would say whether a step lowers F.
         rounding = _ROUNDING * (abs(kept[0]) + below + abs(linear) + outer)
-        g = _backward(records, slope) + tilt
+        g = _backward(records, slope)
+        for j in range(len(g)):
+            g[j] += tilt[j]
         _level_box(value - bottom, tilt, v, a, low, high, least, greatest)
         gap = _gap(theta, g, v, a, c, d, least, greatest)
         met = gap == 0 or (gap <= tolerance * abs(value) and steps >= few)
@@ -167,12 +175,15 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
         there, model = theta.copy(), g.copy()
         aim = max(_MODEL_SHARE * gap, _MODEL_FLOOR * tolerance * abs(value))
         _descend(H, v, a, c, d, least, greatest, aim, np.int64(_PASSES), last, there, model)
-        step = there - theta
+        step = np.empty(len(theta))
+        for j in range(len(theta)):
+            step[j] = there[j] - theta[j]
         _forward(records, step, move)
         fall = np.dot(g, step) + _penalties(there, v, a, c, d) - outer
         length, taken = 1.0, False
         for _ in range(_HALVINGS):
-            there = theta + length * step
+            for j in range(len(theta)):
+                there[j] = theta[j] + length * step[j]
             for i in range(len(eta)):
                 eta_there[i] = eta[i] + length * move[i]
             loss = _evaluate(code, bound, eta_there, y, slope_there, second_there, work[4:])
@@ -195,7 +206,7 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
     return _relative(gap, value), steps
 
 
-@compiled
+@inlined
 def _curved(code, bound, records, g, tilt, v, a, c, d, low, high, theta, state):
     """Return the curved gap, with the rounding of g, or infinity; state[4] is written.
 
@@ -253,22 +264,26 @@ def _least_eigenvalue(H, slack):
     return np.linalg.eigvalsh(H)[0] - slack
 
 
-@compiled
+@inlined
 def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta):
     """The same for the squared loss."""
     G, xy, yy = records[3], records[4], records[5]
-    g = np.dot(G, theta) - xy + tilt
+    g, sides = np.empty(len(theta)), np.empty(len(theta))
     least, greatest = low.copy(), high.copy()
     before, steps = np.inf, 0
     while True:
-        value = 0.5 * np.dot(theta, g - xy + tilt) + 0.5 * yy + _penalties(theta, v, a, c, d)
+        # Anew each time, without the rounding of the passes.
+        np.dot(G, theta, g)
+        for j in range(len(g)):
+            g[j] = g[j] - xy[j] + tilt[j]
+            sides[j] = g[j] - xy[j] + tilt[j]
+        value = 0.5 * np.dot(theta, sides) + 0.5 * yy + _penalties(theta, v, a, c, d)
         _level_box(value, tilt, v, a, low, high, least, greatest)
         gap = _gap(theta, g, v, a, c, d, least, greatest)
         if (gap <= tolerance * abs(value) and steps >= few) or gap == 0 or steps >= most or (steps and gap >= before):
             break
         before = gap
         steps += _descend(G, v, a, c, d, least, greatest, 0.5 * tolerance * abs(value), most - steps, sharp, theta, g)
-        g = np.dot(G, theta) - xy + tilt  # anew, without the rounding of the passes
     if gap > tolerance * abs(value):
         squares = np.trace(G)
         mu = _least_eigenvalue(G, _UNITS * len(G) * squares)
@@ -280,121 +295,96 @@ def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most,
 
 
 @compiled
-def paths(code, bound, data, tilt, v, a, c, d, low, high, tolerance, sharp, most, theta, gap, iterations):
-    """Fit along strengths, each from the one before; theta (R, L, p), gap and iterations (R, L) in place.
-
-    `data` is X (D, n, p), y (D, n), X'X (D, p, p), X'y (D, p), y'y and the bottom (D,), and X by rows if it is sparse;
-    D = 1 or R; tilt and v (R, L, p); a, c, d (R, L); low and high (p,).
-    """
-    repeats, strengths, p = theta.shape
-    one, XT, k = np.ones(p), np.empty((p, data[0].shape[1])), -1
-    for r in range(repeats):
-        if r == 0 or len(data[0]) > 1:
-            k += 1
-            records = _records(k, data, XT)
-        state = _state(data[0].shape[1], p)
-        now = np.minimum(np.maximum(0.0 * one, low), high)
-        for s in range(strengths):
-            gap[r, s], iterations[r, s] = _fit(
-                code, bound, records, tilt[r, s], v[r, s], a[r, s] * one, c[r, s] * one, d[r, s] * one,
-                low, high, tolerance, np.int64(1), sharp, most, now, state,
-            )  # fmt: skip
-            _copy(now, theta[r, s])
-
-
-@compiled
-def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, sharp, most, theta, gap, iterations):
-    """Fit `vs`: for each strength the start with tilt b and weights `first`, then its signs followed.
-
-    As `paths`, with the noise b (R, L, p), the weights (R, L) of theta^2 at the start, and v (p,) for the extra l1. The
-    problems are convex, so where a fit begins does not matter: the start goes on from the start before it, the fixed
-    point from the fixed point before.
-    """
-    repeats, strengths, p = theta.shape
-    one, none, XT, k = np.ones(p), np.zeros(p), np.empty((p, data[0].shape[1])), -1
-    for r in range(repeats):
-        if r == 0 or len(data[0]) > 1:
-            k += 1
-            records = _records(k, data, XT)
-        early, late = _state(data[0].shape[1], p), _state(data[0].shape[1], p)
-        begin = np.minimum(np.maximum(none, low), high)
-        now = begin.copy()
-        for s in range(strengths):
-            own = b[r, s]
-            _, steps = _fit(
-                code, bound, records, own, none, none, 2 * first[r, s] * one, none,
-                low, high, EXACT, np.int64(0), sharp, most, begin, early,
-            )  # fmt: skip
-            if s == 0:
-                now = begin.copy()
-            signs, least, greatest = np.sign(begin), low.copy(), high.copy()
-            for j in range(p):
-                if begin[j] == 0 and a[r, s] + v[j] > 0:  # its weight is infinite
-                    least[j] = greatest[j] = now[j] = 0.0
-                    late[1][1] = False
-            for _ in range(most):
-                gap[r, s], more = _fit(
-                    code, bound, records, np.minimum(own, 0.0) * signs, v + np.maximum(own, 0.0),
-                    a[r, s] * one, c[r, s] * one, d[r, s] * one, least, greatest, tolerance, np.int64(1), sharp, most,
-                    now, late,
-                )  # fmt: skip
-                steps += more
-                changed = (own < 0) & (now != 0) & (np.sign(now) != signs)
-                if not changed.any():
-                    break
-                signs = np.where(changed, np.sign(now), signs)
-            _copy(now, theta[r, s])
-            iterations[r, s] = steps
-
-
-@compiled
-def reweighted(
-    code, bound, data, noise, signed, first, adaptive, gamma, constant, floor, maximal, extra,
-    low, high, turns, most, theta, gap, iterations, flips,
+def fits(
+    rule, code, bound, data, noise, first, a, c, d, extra, gamma, signed, maximal,
+    low, high, tolerance, sharp, turns, most, theta, gap, iterations, flips,
 ):  # fmt: skip
-    """Fit the iterates t = 1..turns, each with weights of theta^2; the last one's theta, gap, and signs changed.
+    """Fit each repeat r and strength s by a rule; theta (R, L, p), gap, iterations (R, L) and flips (R, L, p) in place.
 
-    As `paths`, with w_j = adaptive |theta_j|^-gamma + constant and the floor, their maximum or sum, from t = 2 on.
+    One function for all rules, as LLVM would optimise a copy of `_fit` for each one's. `data` is X (D, n, p),
+    y (D, n), X'X (D, p, p), X'y (D, p), y'y and the bottom (D,), and X by rows if it is sparse; D = 1 or R; noise b
+    (R, L, p); `first` (the weights of theta^2 at a start), a, c, d (R, L); `extra` is of a further l1 norm.
+
+    - TILTED, SLOPED: one turn, from the strength before: with tilt b, or with b as weights of |theta|.
+    - SIGNED: for each strength the start with tilt b and weights `first`, then its signs followed. The problems are
+      convex, so where a fit begins does not matter: the start goes on from the start before it, the fixed point from
+      the fixed point before.
+    - REWEIGHTED: the iterates t = 1..turns, each with weights of theta^2: from t = 2 on w_j = a |theta_j|^-gamma + c
+      and the floor d, their maximum or sum; `flips` counts the signs changed in the last ones.
     """
     repeats, strengths, p = theta.shape
-    none, XT, k = np.zeros(p), np.empty((p, data[0].shape[1])), -1
+    n, k = data[0].shape[1], -1
+    XT, begin, now, former = np.empty((p, n)), np.empty(p), np.empty(p), np.empty(p)
+    tilt, v, slopes, curves, beyond = np.empty(p), np.empty(p), np.empty(p), np.empty(p), np.empty(p)
+    least, greatest, signs = np.empty(p), np.empty(p), np.empty(p)
+    early, late = _state(n, p), _state(n, p)
     for r in range(repeats):
         if r == 0 or len(data[0]) > 1:
             k += 1
             records = _records(k, data, XT)
         for s in range(strengths):
-            state = _state(data[0].shape[1], p)
-            now = np.minimum(np.maximum(none, low), high)
-            tilt, weight = noise[r, s].copy(), np.full(p, first[r, s])
-            least, greatest = low.copy(), high.copy()
+            if s == 0 or rule == REWEIGHTED:
+                early[1][0] = early[1][1] = late[1][0] = late[1][1] = False
+                for j in range(p):
+                    begin[j] = now[j] = min(max(0.0, low[j]), high[j])
+            _copy(low, least)
+            _copy(high, greatest)
             iterations[r, s] = 0
             for turn in range(turns):
-                if turn:
-                    for j in range(p):
-                        u = abs(now[j])
+                starts = rule == SIGNED and turn == 0
+                for j in range(p):
+                    own, at = noise[r, s, j], now[j]
+                    former[j] = at
+                    tilt[j], v[j], slopes[j], curves[j], beyond[j] = own, extra, a[r, s], c[r, s], d[r, s]
+                    if rule == SLOPED:
+                        tilt[j], v[j] = 0.0, own + extra
+                    elif starts or (rule == REWEIGHTED and turn == 0):
+                        v[j], slopes[j], curves[j], beyond[j] = 0.0, 0.0, 2 * first[r, s], 0.0
+                    elif rule == SIGNED:
+                        tilt[j], v[j] = min(own, 0.0) * signs[j], extra + max(own, 0.0)
+                    elif rule == REWEIGHTED:
                         if signed:
-                            tilt[j] = noise[r, s, j] * np.sign(now[j])
-                        # Adaptive weights of theta_j^2 at the last iterate; infinite where it is 0.
-                        weight[j] = np.inf if u == 0 and gamma > 0 and adaptive[r, s] + extra > 0 else constant[r, s]
-                        if u > 0:
-                            weight[j] += adaptive[r, s] * u**-gamma
-                        elif gamma == 0:
-                            weight[j] += adaptive[r, s]
-                        weight[j] = max(weight[j], floor[r, s]) if maximal else weight[j] + floor[r, s]
-                        if u > 0 and extra > 0:
-                            weight[j] += 0.5 * extra / u
+                            tilt[j] = own * np.sign(at)
+                        weight = _weight(abs(at), a[r, s], c[r, s], d[r, s], extra, gamma, maximal)
                         # A coordinate of infinite weight is 0 from here on, and left out.
-                        if not weight[j] < _INFINITE:
-                            weight[j] = least[j] = greatest[j] = now[j] = 0.0
-                            state[1][1] = False
-                former = now.copy()
+                        if not weight < _INFINITE:
+                            weight = least[j] = greatest[j] = now[j] = 0.0
+                            late[1][1] = False
+                        v[j], slopes[j], curves[j], beyond[j] = 0.0, 0.0, 2 * weight, 0.0
                 gap[r, s], steps = _fit(
-                    code, bound, records, tilt, none, none, 2 * weight, none,
-                    least, greatest, EXACT, np.int64(1), np.bool_(True), most, now, state,
+                    code, bound, records, tilt, v, slopes, curves, beyond, least, greatest,
+                    EXACT if starts else tolerance, 0 if starts else 1, sharp, most,
+                    begin if starts else now, early if starts else late,
                 )  # fmt: skip
                 iterations[r, s] += steps
-                # Signs that still change in the last turns: the iteration has not settled.
-                if turn >= turns - LAST and turn > 0:
+                if starts:
+                    for j in range(p):
+                        now[j] = begin[j] if s == 0 else now[j]
+                        signs[j] = np.sign(begin[j])
+                        if begin[j] == 0 and a[r, s] + extra > 0:  # its weight is infinite
+                            least[j] = greatest[j] = now[j] = 0.0
+                            late[1][1] = False
+                elif rule == SIGNED:
+                    changed = False
+                    for j in range(p):
+                        if noise[r, s, j] < 0 and now[j] != 0 and np.sign(now[j]) != signs[j]:
+                            signs[j], changed = np.sign(now[j]), True
+                    if not changed:
+                        break
+                elif rule == REWEIGHTED and turn >= turns - LAST and turn > 0:
+                    # Signs that still change in the last turns: the iteration has not settled.
                     for j in range(p):
                         flips[r, s, j] += now[j] * former[j] < 0
             _copy(now, theta[r, s])
+
+
+@inlined
+def _weight(u, adaptive, constant, floor, extra, gamma, maximal):
+    """Return the weight of theta_j^2 for |theta_j| = u at the last iterate; infinite, of an adaptive one, at 0."""
+    weight = np.inf if u == 0 and gamma > 0 and adaptive + extra > 0 else constant
+    if u > 0:
+        weight += adaptive * u**-gamma
+    elif gamma == 0:
+        weight += adaptive
+    weight = max(weight, floor) if maximal else weight + floor
+    return weight + 0.5 * extra / u if u > 0 and extra > 0 else weight

@@ -221,18 +221,15 @@ def line(call: Call, found: Found, corner: Corner) -> BracketedLaw:
 
 def _strongest(call: Call, found: Found, neighbours: str) -> list[tuple[Corner, Corner]]:
     """Return the pairs of corners whose forces (or numbers) differ most."""
-
-    def gap(pair):
-        if call.additive:
-            return abs(found.centres[pair[0]] - found.centres[pair[1]])
+    pushed = found.centres
+    if not call.additive:
         places = np.clip(np.linspace(-3, 3, 13) * found.scale / found.ridge, *call.walls)
-        one, other = (_forces(found.loss, found.rows[corner], places) for corner in pair)
-        return float(np.abs(one - other).max())
-
-    left, chosen = list(corners.pairs(found.rows, neighbours)), []
-    while left and len(chosen) < _TRIED:
-        chosen.append(brackets.first_of_best(left, gap))
-        left.remove(chosen[-1])
+        pushed = {corner: _forces(found.loss, rows, places) for corner, rows in found.rows.items()}
+    gaps = {(one, other): np.abs(pushed[one] - pushed[other]).max() for one, other in corners.pairs(pushed, neighbours)}
+    chosen = []
+    while gaps and len(chosen) < _TRIED:
+        chosen.append(brackets.first_of_best([*gaps], gaps.get))
+        del gaps[chosen[-1]]
     return chosen
 
 

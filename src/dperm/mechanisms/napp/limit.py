@@ -42,6 +42,8 @@ _SHARP = 1e-9
 # One data set with so many columns, and at most this share of entries that are not 0, is kept by rows.
 _SPARSE_COLUMNS, _SPARSE_SHARE = 32, 0.4
 _TINY = float(np.finfo(float).tiny)
+# By variant how the kernel follows its path, and in how many turns at most.
+_RULES = {"erm": (separable.TILTED, 1), "vs": (separable.SIGNED, MOST + 1), "vs_plus": (separable.SLOPED, 1)}
 
 
 @dataclass(frozen=True)
@@ -153,25 +155,14 @@ def path(
         )
     noise, strengths, floors, low, high = _checked(problems, noise, scheme, strengths, variant, extra_l1, floors, box)
     own = replace(scheme, floor=np.maximum(floors, _TINY))
+    first = weights(own, strengths, None) + 0.0 * floors
     a, c = slope(own, strengths, 0.0) + 0.0 * floors, curvature(own, strengths, 0.0) + 0.0 * floors
     d = 2 * floors if scheme.maximal else 0.0 * floors
-    repeats, levels, p = noise.shape
-    theta, gap = np.empty(noise.shape), np.empty((repeats, levels))
-    iterations, sharp = np.empty((repeats, levels), np.int64), tolerance < _SHARP
-    with one_thread(), np.errstate(all="ignore"):
-        if variant == "vs":
-            first = weights(own, strengths, None) + 0.0 * floors
-            separable.signed_paths(
-                *_data(problems), noise, first, np.full(p, float(extra_l1)), a, c, d, low, high,
-                float(tolerance), sharp, MOST, theta, gap, iterations,
-            )  # fmt: skip
-        else:
-            plus = variant == "vs_plus"
-            tilt, slopes = (0.0 * noise, noise + extra_l1) if plus else (noise, 0.0 * noise + extra_l1)
-            separable.paths(
-                *_data(problems), tilt, slopes, a, c, d, low, high,
-                float(tolerance), sharp, MOST, theta, gap, iterations,
-            )  # fmt: skip
+    rule, turns = _RULES[variant]
+    with np.errstate(all="ignore"):
+        theta, gap, iterations, _ = _fits(
+            rule, problems, noise, first, (a, c, d), extra_l1, scheme, variant, (low, high), tolerance, turns
+        )
     return Paths(theta, gap, gap <= tolerance, iterations)
 
 
@@ -199,15 +190,23 @@ def reweighted(
     own = replace(scheme, floor=np.maximum(floors, _TINY))
     first = weights(own, strengths, None) + 0.0 * floors
     adaptive, constant = _adaptive(scheme, strengths) + 0.0 * floors, _constant(scheme, strengths) + 0.0 * floors
-    repeats, levels, _ = noise.shape
-    theta, gap = np.empty(noise.shape), np.empty((repeats, levels))
-    iterations, flips = np.empty((repeats, levels), np.int64), np.zeros(noise.shape, np.int64)
-    with one_thread():
-        separable.reweighted(
-            *_data(problems), noise, variant != "erm", first, adaptive, float(scheme.gamma), constant, floors,
-            scheme.maximal, float(extra_l1), low, high, int(steps), MOST, theta, gap, iterations, flips,
-        )  # fmt: skip
+    theta, gap, iterations, flips = _fits(
+        separable.REWEIGHTED, problems, noise, first, (adaptive, constant, floors), extra_l1, scheme, variant,
+        (low, high), separable.EXACT, int(steps),
+    )  # fmt: skip
     return Paths(theta, gap, gap <= 1e-9, iterations, flips)
+
+
+def _fits(rule, problems, noise, first, parts, extra_l1, scheme, variant, box, tolerance, turns):
+    """Return theta, gap, iterations and flips of `separable.fits`."""
+    theta, gap = np.empty(noise.shape), np.empty(noise.shape[:2])
+    iterations, flips = np.empty(gap.shape, np.int64), np.zeros(noise.shape, np.int64)
+    with one_thread():
+        separable.fits(
+            rule, *_data(problems), noise, first, *parts, float(extra_l1), float(scheme.gamma), variant != "erm",
+            scheme.maximal, *box, float(tolerance), tolerance < _SHARP, turns, MOST, theta, gap, iterations, flips,
+        )  # fmt: skip
+    return theta, gap, iterations, flips
 
 
 def _adaptive(scheme, strengths):
