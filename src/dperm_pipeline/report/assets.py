@@ -61,6 +61,8 @@ def compact(svg: bytes) -> bytes:
     """
     svg = _PATH.sub(lambda path: _LONG.sub(_rounded, path.group(0)).replace(b"\n", b""), svg)
     svg = _STROKES.sub(_joined, svg)
+    if b"</style>" not in svg:
+        return svg
     often = [look for look, count in Counter(_LOOK.findall(svg)).items() if count >= _OFTEN]
     names = {look: b"s%d" % k for k, look in enumerate(often)}
     rules = b"".join(b".%s{%s}" % (name, look) for look, name in names.items())

@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import html
+import itertools
 import json
 import math
 import re
@@ -265,10 +266,24 @@ def test_figures_lie_beside_the_pages_with_alt_text_caption_numbers_code_and_com
 
 
 def outline(svg):
-    """What a figure draws: its elements with their styles, and the points of its paths."""
+    """What a figure draws: its elements with their styles, and the points of its paths.
+
+    A class is the style that it stands for; strokes of one look that follow each other count as one.
+    """
+    looks = dict(re.findall(r"\.(s\d+)\{([^}]*)\}", svg))
+    svg = re.sub(r'class="(s\d+)"', lambda found: f'style="{looks[found[1]]}"', svg)
     paths = re.findall(r' d="([^"]*)"', svg)
     numbers = [float(number) for path in paths for number in re.findall(r"-?\d+(?:\.\d+)?", path)]
-    return re.findall(r"<[a-zA-Z]+|style=\"[^\"]*\"|transform=\"[^\"]*\"", svg), numbers
+    elements = [
+        (tag, *re.findall(r'style="[^"]*"|transform="[^"]*"', rest))
+        for tag, rest in re.findall(r"<([a-zA-Z]+)([^>]*)>", svg)
+    ]
+    drawn = [
+        element
+        for before, element in itertools.pairwise([None, *elements])
+        if not (element == before and element[0] == "path" and "fill: none" in str(element))
+    ]
+    return drawn, numbers
 
 
 def test_a_figure_of_too_many_numbers_says_that_it_has_no_csv(inputs, monkeypatch):

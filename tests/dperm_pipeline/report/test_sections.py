@@ -156,6 +156,8 @@ def test_a_compact_figure_joins_strokes_that_look_alike_and_names_looks():
     joined = f'<path d="M 0 0 L 0 1 M 1 0 L 1 1 M 2 0 L 2 1 " clip-path="url(#p)" {look}/><path d="M 9 9 " {other}/>'
     named = "".join(f'<use xlink:href="#m" x="{k}" y="2" class="s0"/>' for k in range(12))
     assert found == f'<svg><style type="text/css">*{{a: b}}.s0{{fill: #d55e00}}</style>{joined}{named}</svg>'
+    # Where no rule can stand, looks stay where they are.
+    assert assets.compact(b"<svg>" + marks.encode() + b"</svg>") == b"<svg>" + marks.encode() + b"</svg>"
     # What is filled is a shape of its own.
     filled = svg.replace("fill: none", "fill: red")
     assert assets.compact(filled.encode()).decode().count("<path") == 4
