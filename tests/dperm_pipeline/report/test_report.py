@@ -4,7 +4,6 @@ import base64
 import gzip
 import hashlib
 import html
-import itertools
 import json
 import math
 import re
@@ -18,6 +17,7 @@ from urllib.parse import unquote
 
 import fake_audits
 import fake_rows
+import figure_outline
 import pandas as pd
 import pytest
 
@@ -244,8 +244,8 @@ def test_figures_lie_beside_the_pages_with_alt_text_caption_numbers_code_and_com
     for path in inputs["figures"]:
         name, known = path.stem, figures.FIGURES[path.stem]
         svg = (folder / images[name]["src"]).read_text(encoding="utf-8")
-        drawn, numbers = outline(svg)
-        elements, exact = outline(path.read_text(encoding="utf-8"))
+        drawn, numbers = figure_outline.outline(svg)
+        elements, exact = figure_outline.outline(path.read_text(encoding="utf-8"))
         assert drawn == elements and numbers == pytest.approx(exact, abs=0.0051)
         assert images[name]["alt"] == known.alt and " ".join(known.caption.split()) in parsed.words
         width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups()
@@ -263,27 +263,6 @@ def test_figures_lie_beside_the_pages_with_alt_text_caption_numbers_code_and_com
     expected = each.agg(mean="mean", standard_deviation="std", repeats="count").reset_index()
     told = told.sort_values(keys, ignore_index=True)
     pd.testing.assert_frame_equal(told, expected.sort_values(keys, ignore_index=True), check_dtype=False)
-
-
-def outline(svg):
-    """What a figure draws: its elements with their styles, and the points of its paths.
-
-    A class is the style that it stands for; strokes of one look that follow each other count as one.
-    """
-    looks = dict(re.findall(r"\.(s\d+)\{([^}]*)\}", svg))
-    svg = re.sub(r'class="(s\d+)"', lambda found: f'style="{looks[found[1]]}"', svg)
-    paths = re.findall(r' d="([^"]*)"', svg)
-    numbers = [float(number) for path in paths for number in re.findall(r"-?\d+(?:\.\d+)?", path)]
-    elements = [
-        (tag, *re.findall(r'style="[^"]*"|transform="[^"]*"', rest))
-        for tag, rest in re.findall(r"<([a-zA-Z]+)([^>]*)>", svg)
-    ]
-    drawn = [
-        element
-        for before, element in itertools.pairwise([None, *elements])
-        if not (element == before and element[0] == "path" and "fill: none" in str(element))
-    ]
-    return drawn, numbers
 
 
 def test_a_figure_of_too_many_numbers_says_that_it_has_no_csv(inputs, monkeypatch):
