@@ -135,6 +135,9 @@ def test_rows_and_verdicts_at_scale_quick(tmp_path, monkeypatch):
 KEY = ["paper", "mechanism", "variant", "calibration", "neighbours", "epsilon", "delta"]
 # Of epsilon, or of a bound above it: some bounds are quadratures, whose own error is near TOLERANCE.
 BOUNDS = 10 * same.TOLERANCE
+# Output perturbation adds noise to the solver's point. It lies within 1e-6 of the sensitivity of the minimiser; where
+# in there is luck, and a bound is of two such points.
+SOLVED = {"output": 2e-6}
 
 LEDGER = """
 import sys
@@ -160,7 +163,8 @@ def unlike(found: pd.DataFrame, told: pd.DataFrame) -> pd.DataFrame:
     exact = (found["confidence"] == 1) & (told["confidence"] == 1)
     off = (found["audit_lower_bound"] - told["audit_lower_bound"]).abs()
     least = np.maximum(found.index.get_level_values("epsilon"), told["audit_lower_bound"])
-    return found[(found["verdict"] != told["verdict"]) | (exact & (off > BOUNDS * least))]
+    alike = np.array([SOLVED.get(mechanism, BOUNDS) for mechanism in found.index.get_level_values("mechanism")])
+    return found[(found["verdict"] != told["verdict"]) | (exact & (off > alike * least))]
 
 
 @pytest.mark.limit(2800)
