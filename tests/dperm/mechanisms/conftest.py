@@ -7,11 +7,16 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def server():
+def postgres():
+    """PostgreSQL's programs are here: else the test skips, or fails where DPERM_NEED_POSTGRES is set."""
     if ledgers.programs() is None:
         if os.environ.get("DPERM_NEED_POSTGRES"):
             pytest.fail("DPERM_NEED_POSTGRES is set and there is no PostgreSQL here: apt install postgresql")
         pytest.skip("no PostgreSQL on this machine")
+
+
+@pytest.fixture(scope="session")
+def server(postgres):
     with ledgers.server() as url:
         yield url
 

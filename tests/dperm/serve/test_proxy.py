@@ -55,8 +55,10 @@ def proxied(folder, url):
     nginx = shutil.which("nginx") or "/usr/sbin/nginx"
     with subprocess.Popen([nginx, "-p", folder, "-c", folder / "conf"], stderr=subprocess.PIPE, text=True) as process:
         try:
+            end = time.monotonic() + 60
             while not (folder / "pid").exists():
                 assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < end, "nginx does not start"
                 time.sleep(0.02)
             yield outside, certificate
         finally:

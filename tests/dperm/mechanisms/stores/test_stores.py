@@ -202,8 +202,7 @@ def test_whoever_writes_all_read_the_same_records_in_the_same_order(place, steps
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(ledgers.programs() is None, reason="no PostgreSQL on this machine")
-def test_a_ledger_over_tls(tmp_path):
+def test_a_ledger_over_tls(tmp_path, postgres):
     """As docs/service.md gives the URL; a server that shows another certificate, or no TLS, gets no charge."""
     with ledgers.server(tls.certificate(tmp_path)) as url:
         model, rows = fitted("exppw", state=url), interactive_models.X[:4]
