@@ -128,9 +128,14 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+def judged(assets: Path) -> pd.DataFrame:
+    """Return claims.csv as a table of claims, as `dperm_pipeline.claims.read` does claims.parquet."""
+    return pd.read_csv(assets / "claims.csv", keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
+
+
 def answers(assets: Path, entry: str | None = None) -> list[of_claims.Answer]:
     """Return one answer for each claim, from claims.csv; or that of one entry alone, which may be a part of a claim."""
-    verdicts = pd.read_csv(assets / "claims.csv", keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
+    verdicts = judged(assets)
     return of_claims.answers(verdicts if entry is None else verdicts[verdicts["id"] == entry])
 
 

@@ -1,7 +1,7 @@
 """Put a run's tables into the docs, between their markers: the last step of make docs-assets (update_assets.py).
 
 The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md, to kifer2012.md what K-c38 is told by, and to
-docs/frontier.md the errors of the frontier.
+docs/frontier.md the errors of the frontier; answers, verdicts and numbers into the prose of every page (outcomes.py).
 """
 
 import math
@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import outcomes
 import pandas as pd
 from scipy import special
 
@@ -226,7 +227,7 @@ def put(page: Path, name: str, table: str) -> None:
 
 
 def main(results: Path) -> None:
-    """Rewrite docs/audit.md and docs/papers from a run's folder."""
+    """Rewrite docs/audit.md, docs/papers and what prose says of claims from a run's folder."""
     for name in COLUMNS:
         put(DOCS / "audit.md", name, narrowed(name, (results / f"tables/{name}.md").read_text(encoding="utf-8")))
     kifer2012 = DOCS / "papers/kifer2012.md"
@@ -242,4 +243,6 @@ def main(results: Path) -> None:
         put(page, "answers", answered(page.stem, judged))
         put(page, "claims", verdicts(page.stem, judged))
         put(page, "changes", changes(page.stem, judged))
-        page.write_text(filled(page.read_text(encoding="utf-8"), judged), encoding="utf-8")
+    for page in outcomes.PAGES:
+        text = filled(page.read_text(encoding="utf-8"), judged)
+        page.write_text(outcomes.filled(text, judged), encoding="utf-8")

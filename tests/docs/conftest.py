@@ -1,6 +1,6 @@
-"""The script that fills the docs' tables, which lies beside them and not in a package."""
+"""The scripts that fill the docs, which lie beside them and not in a package."""
 
-import importlib.util
+import importlib
 from pathlib import Path
 
 import pytest
@@ -9,9 +9,20 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="session")
-def tables():
+def docs_script():
+    """A function that imports a script of docs/, by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))
+        yield importlib.import_module
+
+
+@pytest.fixture(scope="session")
+def tables(docs_script):
     """docs/update_tables.py."""
-    spec = importlib.util.spec_from_file_location("update_tables", DOCS / "update_tables.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_script("update_tables")
+
+
+@pytest.fixture(scope="session")
+def outcomes(docs_script):
+    """docs/outcomes.py."""
+    return docs_script("outcomes")
