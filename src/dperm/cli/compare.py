@@ -1,4 +1,4 @@
-"""The command `dperm compare`: every linear classifier on a table of one's own, on public rows or for a price."""
+"""The command `dperm compare`: every linear method on a table of one's own, on public rows or for a price."""
 
 import argparse
 import csv
@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from dperm.cli.wrong import Wrong
 from dperm.domain import Neighbours, number
+from dperm.mechanisms.stores.choice import place
 
 COMMAND = "compare"
 _WORDS = """
@@ -20,7 +21,8 @@ Comparing on private records spends budget: every error is looked at. So either 
 
   $ dperm compare data.csv --target y --schema schema.yaml --epsilon 1 --ledger budget.journal --budget 10 1e-5
 
-The schema is that of PublicEncoder, and declares the target's labels: y: {levels: [no, yes]}.
+The schema is that of PublicEncoder, and declares the target: y: {levels: [no, yes]} to tell labels, or
+y: {range: [0, 100000]} to tell numbers, whose errors are in the target's own units.
 """
 
 
@@ -33,8 +35,8 @@ def declare(commands: Any) -> None:
     """
     compare = commands.add_parser(
         "compare",
-        help="every linear classifier on your own table, as a page",
-        description="Test errors of every linear classifier with nothing set, beside the most frequent label.",
+        help="every linear classifier or regression on your own table, as a page",
+        description="Test errors of every linear method with nothing set, beside those of answers without a model.",
         epilog=_WORDS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -48,7 +50,7 @@ def declare(commands: Any) -> None:
     compare.add_argument(
         "--public-share", metavar="ROWS", help="how many of the first rows are public, or all; no others"
     )
-    compare.add_argument("--ledger", type=Path, help="journal of the budget that is spent; private rows need it")
+    compare.add_argument("--ledger", help="file, or URL of a database, of the budget spent; private rows need it")
     compare.add_argument("--budget", type=float, nargs=2, metavar=("EPSILON", "DELTA"), help="of that ledger, in all")
     compare.add_argument("--seed", type=int, help="on public rows (default 0); private ones draw from the system")
     compare.add_argument(
@@ -59,7 +61,8 @@ def declare(commands: Any) -> None:
 
 def _compare(given: argparse.Namespace) -> int:
     private, numbers = _checked(given), given.out.with_suffix(".errors.csv")
-    if {given.out.resolve(), numbers.resolve()} & {path.resolve() for path in _read(given)}:
+    ledger = place(given.ledger) if private else None
+    if {given.out.resolve(), numbers.resolve()} & {given.data.resolve(), given.schema.resolve(), *_files(ledger)}:
         raise Wrong(f"--out {given.out} would be written over what is read; choose another name")
     # Not before somebody compares: it loads every method.
     from dperm.comparing import errors, page, table
@@ -67,14 +70,15 @@ def _compare(given: argparse.Namespace) -> int:
 
     epsilons, repeats = sorted(set(given.epsilon)), given.repeats or (1 if private else 5)
     found = table.read(given.data, given.schema, given.target)
+    task = found.task
     if private:
         epsilon, delta = errors.price(found, epsilons, given.delta, given.neighbours, repeats)
-        session = PrivacySession(*given.budget, neighbours=given.neighbours, ledger=given.ledger)
+        session = PrivacySession(*given.budget, neighbours=given.neighbours, ledger=ledger)
         left = session.left
         # Sums of floats.
         if epsilon > left.epsilon * (1 + 1e-12) or delta > left.delta * (1 + 1e-12):
             raise Wrong(
-                f"this comparison costs epsilon={epsilon:g}, delta={delta:g} in all, and of {given.ledger} "
+                f"this comparison costs epsilon={epsilon:g}, delta={delta:g} in all, and of {_name(ledger)} "
                 f"({left.epsilon:g}, {left.delta:g}) is left; compare at fewer "
                 "epsilons, or on public rows"
             )
@@ -82,7 +86,7 @@ def _compare(given: argparse.Namespace) -> int:
             rows = list(errors.private(found, epsilons, given.delta, repeats, session))
         spent = (
             f"This comparison looked at private records and spent epsilon {epsilon:g}, delta {delta:g} of "
-            f"their budget, charged to {given.ledger.name}. Left: epsilon {session.left.epsilon:g}, "
+            f"their budget, charged to {_name(ledger)}. Left: epsilon {session.left.epsilon:g}, "
             f"delta {session.left.delta:g}."
         )
     else:
@@ -95,27 +99,36 @@ def _compare(given: argparse.Namespace) -> int:
             f"Done on the first {count:,} rows, which were declared public: nothing of them is protected, and no "
             "budget was spent. On private records the same comparison would spend what it fits, and has to be charged."
         )
-    promise = f"δ = {given.delta:g}, {given.neighbours}; {repeats} random splits, a third of the rows tested"
+    promise = f"δ = {given.delta:g}, {given.neighbours}; {repeats} random split{'s' * (repeats > 1)}, a third of the rows tested"
     # How many private records there are is private.
     size = "" if private else f"{len(found.y):,} rows, "
-    facts = [f"{given.data.name}: {size}{found.X.shape[1]} features, target {given.target}", promise, _kind(private)]
-    title = f"Private classifiers on {given.data.name}"
-    given.out.write_text(page.page(title, facts, spent, rows), encoding="utf-8")
+    facts = [f"{given.data.name}: {size}{found.X.shape[1]} features, target {given.target}", *task.facts, promise]
+    title = f"Private {task.what} on {given.data.name}"
+    given.out.write_text(page.page(title, [*facts, _kind(private, task)], spent, rows, task), encoding="utf-8")
     numbers.write_text(_table(rows), encoding="utf-8")
-    _print(page.Summary(rows))
+    for measure in task.measures:
+        _print(page.Summary(rows, measure))
     print(f"{spent}\n{given.out}, {numbers}")
     return 0
 
 
-def _read(given: argparse.Namespace) -> list[Path]:
-    return [path for path in (given.data, given.schema, given.ledger) if path is not None]
+def _files(ledger: Path | str | None) -> list[Path]:
+    """Return the files of a ledger; a database elsewhere has none that a page could be written over."""
+    if not isinstance(ledger, str):
+        return [] if ledger is None else [ledger]
+    return [Path(part) for part in ledger.removeprefix("sqlite:///").split("#witness=")]
 
 
-def _kind(private: bool) -> str:
+def _name(ledger: Path | str) -> str:
+    """Return a ledger's name for a page, without the place where it is."""
+    return ledger.name if isinstance(ledger, Path) else ledger.partition("#")[0].partition("?")[0].rpartition("/")[2]
+
+
+def _kind(private: bool, task: Any) -> str:
     if private:
         return (
-            "Errors are counts of right and wrong answers with noise, at each fit's epsilon. A model without privacy "
-            "is left out: no price would cover it"
+            f"Errors are {task.counted} with noise, at each fit's epsilon. A model without privacy is left out: no "
+            "price would cover it"
         )
     return "Errors are exact; a model without privacy stands beside them"
 
@@ -146,13 +159,13 @@ def _checked(given: argparse.Namespace) -> bool:
 def _table(rows: list[Any]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["method", "epsilon", "repeat", "error"])
+    writer.writerow(["method", "epsilon", "repeat", "measure", "unit", "error"])
     writer.writerows(rows)
     return file.getvalue()
 
 
 def _print(found: Any) -> None:
-    head = ["wrong labels in %", *(f"epsilon {epsilon:g}" for epsilon in found.epsilons)]
+    head = [found.measure.words, *(f"epsilon {epsilon:g}" for epsilon in found.epsilons)]
     lines = [head, *([method, *(found.shown(method, one) for one in found.epsilons)] for method in found.methods)]
     lines += [[level, found.shown(level), *[""] * (len(found.epsilons) - 1)] for level in found.levels]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]

@@ -38,16 +38,19 @@ def declare(commands: Any) -> None:
 def _pack(given: argparse.Namespace) -> int:
     import dperm
     from dperm.comparing import table
+    from dperm.comparing.tasks import Labels
     from dperm.serve import allowed, pack
 
     if given.method not in allowed.ESTIMATORS:
         raise Wrong(f"--method {given.method} is not served; take one of {', '.join(allowed.ESTIMATORS)}")
     kind = getattr(dperm, given.method)
     found = table.read(given.data, given.schema, given.target)
+    if not isinstance(found.task, Labels):
+        raise Wrong(f"{given.method} is served as a classifier: declare the labels of {given.target} by `levels`")
     asked = {"epsilon": given.epsilon, "delta": given.delta, "neighbours": given.neighbours, "queries": given.queries}
     fixed = {name: value for name, value in asked.items() if value is not None}
     if "queries" in fixed and "queries" not in inspect.signature(kind).parameters:
         raise Wrong(f"--queries {given.queries}: {given.method} answers any number of rows; leave it out")
-    pack(kind(**fixed, clip=True, classes=found.classes), found.X, found.y, given.out, encoder=found.encoder)
+    pack(kind(**fixed, clip=True, classes=found.task.classes), found.X, found.y, given.out, encoder=found.encoder)
     print(f"{given.out}: {given.method}, epsilon {given.epsilon:g}, delta {given.delta:g}; it holds the records")
     return 0

@@ -1,130 +1,132 @@
-r"""Test errors of every linear classifier with nothing set, on public rows, or on private ones for a price.
+r"""Test errors of every linear method that serves the target, on public rows, or on private ones for a price.
 
-Public rows: errors are what they are, beside those of the most frequent label and of logistic regression without
-privacy.
+Public rows: errors are what they are, beside levels and models without privacy (`dperm.comparing.tasks`).
 
 Private rows: a coin for each record says whether it is trained or tested on, in each repeat. What is released of a fit
-is the model, (epsilon, delta)-private for the records trained on, and two counts over those tested on, of right and of
-wrong answers, each with discrete Laplace noise:
+is the model, (epsilon, delta)-private for the records trained on, and sums over those tested on, of shares that are
+not negative and add up to 1 for each record whatever it holds:
 
-    one record changes the two counts by 1 together (add/remove), by 2 (replace-one): scale 1/epsilon, 2/epsilon.
+    labels     wrong, right;
+    numbers    a^2, a - a^2, 1 - a,     with a = |error|/(high - low) in [0, 1].
 
-No record is in both parts, so that fit and counts together are (epsilon, delta)-private whatever the coins are
-(parallel composition), and so on average over coins that nobody sees; one charge pays for both. The most frequent label
-is told by such counts of all labels, for a charge of their own. What a model without privacy errs nobody can say for a
+Each sum has discrete Laplace noise: one record changes the sums by 1 together (add/remove), by 2 (replace-one), which
+makes the scale 1/epsilon, 2/epsilon.
+
+No record is in both parts, so that fit and sums together are (epsilon, delta)-private whatever the coins are (parallel
+composition), and so on average over coins that nobody sees; one charge pays for both. The level that looks at no row is
+told by such sums over all records, for a charge of its own. What a model without privacy errs nobody can say for a
 price: it is left out.
 
 Neighbouring relation: the session's. The fits' proofs are those of kifer2012 and the others (docs/privacy.md).
 """
 
+import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 import dperm
 from dperm.comparing.table import Table, parts
+from dperm.comparing.tasks import Task
 from dperm.domain import Neighbours, changed_gradients
-from dperm.errors import SolverError, VacuousWarning
-from dperm.planning import noise
+from dperm.errors import DataError, SolverError, VacuousWarning
 
-# Of the records tested on; the logistic regression's C, nearly none.
-TESTED, _FREE = 1 / 3, 100.0
+# Of the records tested on.
+TESTED = 1 / 3
+# Streams of the seed. Not 0: [seed, 0] is the stream of the seed itself, of which simulated rows may be made.
+_FITS, _SPLITS = 1, 2
 
 
 class Error(NamedTuple):
-    """A method's share of wrong labels on one split; epsilon is infinite of what is not private."""
+    """What a method errs on one split, by one measure in its unit; epsilon is infinite of what is not private."""
 
     method: str
     epsilon: float
     repeat: int
+    measure: str
+    unit: str
     error: float
-
-
-def served(classes: int, neighbours: Neighbours, delta: float) -> dict[str, Callable[..., Any]]:
-    """Return what makes each method that serves so many classes, this relation and this delta, by how it is called."""
-    kinds = {
-        name: method
-        for name, method in noise.methods(classes).items()
-        if neighbours in method.relations and (delta > 0 or method.pure)
-    }
-    return {method.call: _maker(method.call, neighbours) for method in kinds.values()}
-
-
-def _maker(call: str, neighbours: Neighbours) -> Callable[..., Any]:
-    kind, _, inner = call.partition("(")
-    if kind == "PrivateOneVsRest":
-        one = getattr(dperm, inner.partition("(")[0])
-        return lambda **given: dperm.PrivateOneVsRest(one(neighbours=neighbours, clip=True), **given)
-    more = {"answers": "model"} if inner else {}
-    return lambda **given: getattr(dperm, kind)(neighbours=neighbours, clip=True, **more, **given)
 
 
 def public(
     table: Table, epsilons: list[float], delta: float, neighbours: Neighbours, repeats: int, seed: int
 ) -> Iterator[Error]:
     """Give the errors on rows that are public, nothing of which is protected."""
-    for repeat, test in enumerate(parts(len(table.y), repeats, TESTED, np.random.default_rng([seed, 0]))):
-        X, y, Q, target = table.X[~test], table.y[~test], table.X[test], table.y[test]
-        labels, counts = np.unique(y, return_counts=True)
-        yield Error("the most frequent label", np.inf, repeat, float(np.mean(labels[counts.argmax()] != target)))
-        plain = LogisticRegression(C=_FREE, fit_intercept=False, max_iter=2000).fit(X, y)
-        yield Error("logistic regression, not private", np.inf, repeat, float(np.mean(plain.predict(Q) != target)))
-        for call, epsilon, model in _models(table, epsilons, delta, neighbours, [seed, 1, repeat]):
+    task = table.task
+
+    def exact(found: np.ndarray, target: np.ndarray) -> Sequence[float]:
+        return task.errors(task.shares(task.answers(found), target).sum(axis=0))
+
+    for repeat, test in enumerate(parts(len(table.y), repeats, TESTED, np.random.default_rng([seed, _SPLITS]))):
+        if test.all() or not test.any():
+            raise DataError(f"of {len(test)} rows a random split leaves none to train on or none to test on; give more")
+        X, y, Q, target = table.X[~test], task.learnt(table.y[~test]), table.X[test], table.y[test]
+        for name, found in task.levels(X, y, Q).items():
+            yield from _each(task, name, math.inf, repeat, exact(found, target))
+        for call, epsilon, model in _models(task, epsilons, delta, neighbours, [seed, _FITS, repeat]):
             try:
-                error = float(np.mean(_answers(model, X, y, Q) != target))
+                errors = exact(_answers(model, X, y, Q), target)
             except SolverError:
-                error = np.nan
-            yield Error(call, epsilon, repeat, error)
+                errors = [math.nan] * len(task.measures)
+            yield from _each(task, call, epsilon, repeat, errors)
 
 
 def private(
     table: Table, epsilons: list[float], delta: float, repeats: int, session: dperm.PrivacySession
 ) -> Iterator[Error]:
-    """Give the errors on private rows; every fit and count is charged to the session, which is open."""
-    rng, moved = np.random.default_rng(), changed_gradients(session.neighbours)
-    cheapest = min(epsilons)
-    session.charge(cheapest, words="how many records have each label")
-    labels = counted([int((table.y == label).sum()) for label in table.classes], cheapest / moved, rng)
-    yield Error("the most frequent label", np.inf, 0, 1 - labels.max() / labels.sum())
+    """Give the errors on private rows; every fit and sum is charged to the session, which is open."""
+    task, rng, moved = table.task, np.random.default_rng(), changed_gradients(session.neighbours)
+
+    def noisy(counts: np.ndarray, epsilon: float) -> np.ndarray:
+        return counted(counts, epsilon / moved, rng, grid=task.grid)
+
+    cheapest, level = min(epsilons), task.level(table.y)
+    session.charge(cheapest, words=level.charged)
+    yield from _each(task, level.name, math.inf, 0, level.errors(noisy(level.counts, cheapest)))
     for repeat, test in enumerate(parts(len(table.y), repeats, TESTED, rng)):
-        X, y, Q, target = table.X[~test], table.y[~test], table.X[test], table.y[test]
-        for call, epsilon, model in _models(table, epsilons, delta, session.neighbours, None):
+        X, y, Q, target = table.X[~test], task.learnt(table.y[~test]), table.X[test], table.y[test]
+        for call, epsilon, model in _models(task, epsilons, delta, session.neighbours, None):
             # A solver that gives up ends the comparison: no budget covers that the records made it do so.
-            found = _answers(model, X, y, Q)
-            wrong = int((found != target).sum())
-            right, wrong = counted([len(target) - wrong, wrong], epsilon / moved, rng)
-            yield Error(call, epsilon, repeat, float(wrong / (right + wrong)))
+            found = task.answers(_answers(model, X, y, Q))
+            yield from _each(task, call, epsilon, repeat, task.errors(noisy(task.counts(found, target), epsilon)))
 
 
-def counted(counts: list[int], epsilon: float, rng: np.random.Generator) -> np.ndarray:
-    """Return counts with discrete Laplace noise, P(k) proportional to e^{-epsilon |k|}, none below 0.5."""
-    stop = -np.expm1(-epsilon)
+def counted(counts: Any, epsilon: float, rng: np.random.Generator, *, grid: int = 1) -> np.ndarray:
+    """Return whole numbers of 1/grid with discrete Laplace noise, none below half a record.
+
+    The noise is k with P(k) proportional to e^{-epsilon |k|/grid}.
+    """
+    stop = -np.expm1(-epsilon / grid)
     noisy = np.array(counts) + rng.geometric(stop, len(counts)) - rng.geometric(stop, len(counts))
-    return np.maximum(noisy, 0.5)
+    return np.maximum(noisy, grid / 2)
 
 
 def price(
     table: Table, epsilons: list[float], delta: float, neighbours: Neighbours, repeats: int
 ) -> tuple[float, float]:
     """Return the epsilon and delta that `private` charges in all, added up."""
-    methods = len(served(len(table.classes), neighbours, delta))
+    methods = len(table.task.served(neighbours, delta))
     return methods * repeats * sum(epsilons) + min(epsilons), methods * repeats * len(epsilons) * delta
 
 
+def _each(task: Task, method: str, epsilon: float, repeat: int, errors: Sequence[float]) -> Iterator[Error]:
+    for measure, error in zip(task.measures, errors, strict=True):
+        yield Error(method, epsilon, repeat, measure.name, measure.unit, error)
+
+
 def _models(
-    table: Table, epsilons: list[float], delta: float, neighbours: Neighbours, seed: list[int] | None
+    task: Task, epsilons: list[float], delta: float, neighbours: Neighbours, seed: list[int] | None
 ) -> Iterator[tuple[str, float, Any]]:
-    for place, (call, make) in enumerate(served(len(table.classes), neighbours, delta).items()):
+    for place, (call, make) in enumerate(task.served(neighbours, delta).items()):
         for k, epsilon in enumerate(epsilons):
             state = None if seed is None else np.random.default_rng([*seed, place, k])
-            yield call, epsilon, make(epsilon=epsilon, delta=delta, classes=table.classes, random_state=state)
+            yield call, epsilon, make(epsilon=epsilon, delta=delta, **task.given, random_state=state)
 
 
 def _answers(model: Any, X: np.ndarray, y: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """Return the labels of the rows Q; where noise drowns the rows, errors show it."""
+    """Return the answers on the rows Q; where noise drowns the rows, errors show it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VacuousWarning)
         return model.fit(X, y).predict(Q)

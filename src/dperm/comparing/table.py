@@ -1,4 +1,4 @@
-"""A user's CSV file as rows within a public bound, and labels, by the schema alone."""
+"""A user's CSV file as rows within a public bound, and targets, by the schema alone."""
 
 import csv
 import fnmatch
@@ -8,28 +8,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.errors import ConfigError, DataError
+from dperm.comparing.tasks import Task, task
+from dperm.errors import DataError
 from dperm.mechanisms.public import schema as schemas
 from dperm.mechanisms.public.encoder import PublicEncoder
 
 
 class Table(NamedTuple):
-    """Rows of length one at most with a constant, the labels as texts, those that are declared, what made the rows."""
+    """Rows of length one at most with a constant, the targets, what they are, what made the rows."""
 
     X: np.ndarray
     y: np.ndarray
-    classes: tuple[str, ...]
+    task: Task
     encoder: PublicEncoder
 
 
 def read(path: str | Path, schema: Any, target: str) -> Table:
-    """Return the table: each record mapped by itself (`PublicEncoder`, clip=True), its label as it stands there.
+    """Return the table: each record mapped by itself (`PublicEncoder`, clip=True), and its target (`Task.read`).
 
-    - schema: dict or YAML, as of `PublicEncoder`; it declares the target's levels too.
+    - schema: dict or YAML, as of `PublicEncoder`; it declares the target too, by levels or a range.
     - Raises ConfigError or DataError; without a word about what a record holds.
     """
     words = schemas.load(schema)
-    classes = _classes(words.pop(target, None), target)
+    told = task(target, words.pop(target, None))
     names, records = _records(Path(path))
     if target not in names:
         raise DataError(f"{path} has no column {target!r}; it has {', '.join(names)}")
@@ -37,16 +38,7 @@ def read(path: str | Path, schema: Any, target: str) -> Table:
     cells = np.array(records, dtype=object).reshape(len(records), len(names))
     X = cells[:, [names.index(name) for name in spelled]]
     encoder = PublicEncoder(spelled, constant=True, rows="length", clip=True).fit(X)
-    return Table(encoder.transform(X), cells[:, names.index(target)].astype(str), classes, encoder)
-
-
-def _classes(declared: Any, target: str) -> tuple[str, ...]:
-    levels = declared.get("levels") if isinstance(declared, dict) else None
-    if not isinstance(levels, list | tuple) or len({str(one).strip() for one in levels}) < max(2, len(levels)):
-        raise ConfigError(
-            f"schema: the target {target!r} needs its labels, which are public: {target}: {{levels: [no, yes]}}"
-        )
-    return tuple(str(one).strip() for one in levels)
+    return Table(encoder.transform(X), told.read(cells[:, names.index(target)]), told, encoder)
 
 
 def _records(path: Path) -> tuple[list[str], list[list[str]]]:
