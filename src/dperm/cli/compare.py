@@ -99,7 +99,8 @@ def _compare(given: argparse.Namespace) -> int:
             f"Done on the first {count:,} rows, which were declared public: nothing of them is protected, and no "
             "budget was spent. On private records the same comparison would spend what it fits, and has to be charged."
         )
-    promise = f"δ = {given.delta:g}, {given.neighbours}; {repeats} random split{'s' * (repeats > 1)}, a third of the rows tested"
+    splits = f"{repeats} random split{'s' * (repeats > 1)}"
+    promise = f"δ = {given.delta:g}, {given.neighbours}; {splits}, a third of the rows tested"
     # How many private records there are is private.
     size = "" if private else f"{len(found.y):,} rows, "
     facts = [f"{given.data.name}: {size}{found.X.shape[1]} features, target {given.target}", *task.facts, promise]
