@@ -9,7 +9,8 @@ One record is in one shard, so a change of one record changes one of the r fitte
 
 For the second relation a shard must have a model whatever is in it: without records it is the constant 0 (the negative
 label), with one label alone the constant of that label; the base learner is not asked. The seeds of the shards'
-learners are drawn beforehand, r of them, and so depend on no record.
+learners are drawn beforehand, r of them, and so depend on no record; what draws from a generator of the whole process
+is seeded by them as well (`dperm.mechanisms.prediction.draws`).
 
 A model must be its shard's own: a base learner whose clones are one object, or hold one (FrozenEstimator), is refused.
 
@@ -39,6 +40,7 @@ from sklearn.base import clone, is_classifier
 
 from dperm.domain import Neighbours, one_of
 from dperm.errors import DataError
+from dperm.mechanisms.prediction import draws
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def fit_shards(
     """Return a model for each shard: `base` cloned, seeded and fitted on its records.
 
     - base: scikit-learn estimator; left as it is; a model is a function of its shard and seed alone. Every parameter of
-      it named random_state (also of its parts) that is None gets a seed of the shard's own; one that is set stays.
+      it named random_state (also of its parts, and of splitters) that is None gets a seed of the shard's own; one that
+      is set stays. What has none and draws from `np.random` or `random` meets a state that the seed has made.
     - y: shape (n,); of a classifier 0 or 1 (of k classes 0 .. k - 1), else reals.
     - neighbours: whether a failure may say how many records its shard has: under replace-one alone.
     - total: `Constant(0)` for a shard on which the base learner fails, and no warning, instead of an error: the model
@@ -119,9 +122,7 @@ def fit_shards(
 def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
     """Return what each of r models says of each row, NaN too, (r, m); with `total` 0, in silence, where one fails."""
     found = np.empty((len(models), X.shape[0]))
-    for k, model in enumerate(models):
-        with quiet(total):
-            said, failure = _said(model, X)
+    for k, (model, (said, failure)) in enumerate(zip(models, _answers(models, X, total), strict=True)):
         if total:
             found[k] = said if not failure and said.shape == found[k].shape else 0.0
             continue
@@ -245,6 +246,17 @@ def _learners(model: Any) -> list[Any]:
     ]
 
 
+def _answers(models: list[Any], X: Any, total: bool) -> list[tuple[np.ndarray, str]]:
+    """Of each model what `_said` returns."""
+    answers = []
+    with draws.apart() as begin, quiet(total):
+        for k, model in enumerate(models):
+            # The number of a shard is public, and as good a seed as any.
+            begin(k)
+            answers.append(_said(model, X))
+    return answers
+
+
 def _said(model: Any, X: Any) -> tuple[np.ndarray, str]:
     """Predictions and, if there are none, the type of the exception: its text may hold sizes or values of the data."""
     try:
@@ -253,22 +265,34 @@ def _said(model: Any, X: Any) -> tuple[np.ndarray, str]:
         return np.empty(0), type(error).__name__
 
 
+def _seeded(model: Any, seed: int) -> Any:
+    """Give a clone's parts, and what it holds beside learners (splitters), seeds where they have none."""
+    own, parameters = np.random.default_rng(seed), sorted(model.get_params().items())
+    free = [name for name, value in parameters if name.endswith("random_state") and value is None]
+    model.set_params(**{name: int(own.integers(2**31)) for name in free})
+    for _, part in parameters:
+        if not hasattr(part, "get_params") and not isinstance(part, type) and getattr(part, "random_state", 0) is None:
+            # What cannot be set draws from the generators of the process, which are the shard's meanwhile.
+            with contextlib.suppress(AttributeError):
+                part.random_state = int(own.integers(2**31))
+    return model
+
+
 def _fitted(base: Any, X: Any, y: np.ndarray, records: np.ndarray, k: int, seed: int, public: bool, total: bool) -> Any:
     labels = y[records]
     if len(records) == 0:
         return Constant(0.0)
     if is_classifier(base) and (labels == labels[0]).all():
         return Constant(float(labels[0]))
-    model = clone(base)
-    own = np.random.default_rng(seed)
-    free = [name for name, value in model.get_params().items() if name.endswith("random_state") and value is None]
-    model.set_params(**{name: int(own.integers(2**31)) for name in sorted(free)})
-    try:
-        # What `fit` returns may be anyone's.
-        model.fit(X[records], labels)
-        return model
-    except Exception as error:
-        failure = error
+    with draws.apart() as begin:
+        begin(seed)
+        model = _seeded(clone(base), seed)
+        try:
+            # What `fit` returns may be anyone's.
+            model.fit(X[records], labels)
+            return model
+        except Exception as error:
+            failure = error
     if total:
         return Constant(0.0)
     # The cause is shown as Python shows causes, if sizes are public; the message itself must not repeat values.

@@ -153,14 +153,17 @@ def test_a_model_that_is_being_fitted_is_not_fitted(name, monkeypatch):
 
 
 class Waits(RegressorMixin, BaseEstimator):
-    """Answers a constant; on shards of the smaller data set it lets the larger one be fitted first."""
+    """Answers a constant; where a thread named "small" clones it, it lets another fit come first."""
 
     begun, go_on = threading.Event(), threading.Event()
 
-    def fit(self, X, y):
-        if X[0, 0] < 0:
+    def __sklearn_clone__(self):
+        if threading.current_thread().name == "small":
             self.begun.set()
             assert self.go_on.wait(60)
+        return type(self)()
+
+    def fit(self, X, y):
         self.n_features_in_ = X.shape[1]
         return self
 
@@ -171,7 +174,7 @@ class Waits(RegressorMixin, BaseEstimator):
 def test_two_threads_that_fit_one_object_leave_one_fit_as_a_whole():
     """40 records make 2 shards, 4,000 make 200: with the mean of the one the noise of the other spends 100 epsilon."""
     model = dperm.AveragedPrediction(base=Waits(), epsilon=1.0, delta=0.0, queries=1, alpha=0.01)
-    small = threading.Thread(target=model.fit, args=(np.full((40, 1), -1.0), np.zeros(40)))
+    small = threading.Thread(target=model.fit, args=(np.full((40, 1), -1.0), np.zeros(40)), name="small")
     small.start()
     assert Waits.begun.wait(60)
     model.fit(np.full((4000, 1), 1.0), np.zeros(4000))
