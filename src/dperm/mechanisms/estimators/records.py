@@ -21,6 +21,7 @@ how many there are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from dperm.errors import DomainViolation
 from dperm.values import equal, read_number
 
 _NUMBERS, _TEXT = "biuf", "US"
+# Parameters on which it depends whether tests cover a solver (`covered`).
+DECISIVE = ("tolerance", "method")
 # The largest default of those whose `tolerance=None` means one that hangs on other parameters.
 _COARSEST = 1e-6
 # What NumPy takes for a number, and for nothing else.
@@ -58,15 +61,19 @@ def total(estimator: Any, *, numeric: bool) -> bool:
 
 def stated(estimator: Any, *, numeric: bool) -> bool:
     """Return whether a statement says `total`: `total` does, and tests cover that each solver meets its target."""
-    return total(estimator, numeric=numeric) and _covered(estimator) and _covered(getattr(estimator, "estimator", None))
+    return total(estimator, numeric=numeric) and covered(estimator)
 
 
-def _covered(estimator: Any) -> bool:
-    """Return whether tests cover the solver: no tolerance finer than the default, nor li2021's Algorithm 1 as it is."""
-    asked, method = (getattr(estimator, name, None) for name in ("tolerance", "method"))
+def covered(estimator: Any) -> bool:
+    """Return whether tests cover its solver, and that of the estimator within it.
+
+    They cover no tolerance finer than the default, nor li2021's Algorithm 1 as it is.
+    """
+    asked, method = (getattr(estimator, name, None) for name in DECISIVE)
     default = (getattr(type(estimator).__init__, "__kwdefaults__", None) or {}).get("tolerance")
-    finer = asked is not None and asked < (_COARSEST if default is None else default)
-    return not finer and method != "literal"
+    coarse = asked is None or (isinstance(asked, Real) and asked >= (_COARSEST if default is None else default))
+    within = getattr(estimator, "estimator", None)
+    return coarse and method != "literal" and (within is None or covered(within))
 
 
 def check_flags(estimator: Any, *names: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from dp_accounting import dp_event
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.model_selection import ParameterSampler
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,7 @@ from dperm.domain import Budget, PrivacyStatement, number, tame_rows
 from dperm.errors import ReleaseError
 from dperm.mechanisms.estimators import held_out
 from dperm.mechanisms.estimators.model import answering, declared, encoded, generator, told
-from dperm.mechanisms.estimators.records import queried, stated, validated
+from dperm.mechanisms.estimators.records import DECISIVE, covered, queried, total, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
 
@@ -211,8 +211,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Refuse parameters that the estimator has not, or that are not the trials' to choose."""
         # Raises TypeError or ValueError of what is no set of distributions.
         ParameterSampler(self.param_distributions, n_iter=1)
-        several = self.param_distributions if isinstance(self.param_distributions, list) else [self.param_distributions]
-        for name in sorted({name for each in several for name in each}):
+        if not self._several():
+            raise ValueError("param_distributions=[] holds nothing to draw from; give a dict, {} for no parameter")
+        for name in sorted({name for each in self._several() for name in each}):
             if name.rpartition("__")[2] in _SET:
                 raise ValueError(
                     f"param_distributions holds {name!r}, which is the same for all trials; give it to the "
@@ -220,6 +221,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 )
             if name not in self.estimator.get_params():
                 raise ValueError(f"param_distributions holds {name!r}, no parameter of {type(self.estimator).__name__}")
+
+    def _several(self) -> list[dict]:
+        """Return the distributions, of which each trial takes one."""
+        return self.param_distributions if isinstance(self.param_distributions, list) else [self.param_distributions]
 
     def _records(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return rows, targets, and the classes if these are labels."""
@@ -261,9 +266,21 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         statement = dataclasses.replace(
             made, epsilon=budget.epsilon, delta=budget.delta, guarantee=guarantee, reason=reason, event=event,
             seeded=self.random_state is not None, mode="science", covers=_COVERS,
-            source=f"Papernot & Steinke 2022 over {made.source}", total=stated(self, numeric=classes is None),
+            source=f"Papernot & Steinke 2022 over {made.source}",
+            total=total(self, numeric=classes is None) and self._covered(),
         )  # fmt: skip
         return base, statement
+
+    def _covered(self) -> bool:
+        """Return whether tests cover the solver of every trial that may be drawn."""
+        for each in self._several():
+            decisive = {name: values for name, values in each.items() if name.rpartition("__")[2] in DECISIVE}
+            # What a distribution may give nobody can list.
+            if any(hasattr(values, "rvs") for values in decisive.values()):
+                return False
+            if not all(covered(clone(self.estimator).set_params(**given)) for given in ParameterGrid(decisive)):
+                return False
+        return True
 
     def _unfitted(self, params: dict, base: Budget, classes: np.ndarray | None, random_state: Any) -> Any:
         """Return an estimator with these parameters, not fitted."""

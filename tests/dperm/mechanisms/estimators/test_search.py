@@ -230,6 +230,27 @@ def test_sparse_rows_are_as_dense_ones_however_they_are_stored(data):
         np.testing.assert_array_equal(fit.predict(sparse.coo_matrix(data[0])), fits[0].predict(data[0]))
 
 
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        ({"tolerance": [1e-5, 1e-4]}, True),
+        ({"tolerance": [1e-5, 1e-9]}, False),
+        ({"tolerance": stats.uniform(1e-5, 1e-4)}, False),
+        ([{"curvature": [3.0]}, {"tolerance": [1e-9]}], False),
+        ([{"curvature": [3.0]}], True),
+    ],
+)
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_search_is_as_total_as_any_trial_that_it_may_draw(data, grid, expected, inner):
+    """Before, the estimator as it was given was asked alone: of TDDL one record then decided whether `fit` raised."""
+    model = ObjectivePerturbation(classes=None if inner else ("no", "yes"), clip=True)
+    if inner:
+        model = PrivateOneVsRest(model, classes=("no", "yes"))
+        grid = [{f"estimator__{name}": values for name, values in each.items()} for each in np.ravel(grid)]
+    search = PrivateSearchCV(model, grid, epsilon=3.0, n_iter=1, random_state=0).fit(*data)
+    assert search.privacy_.total is search.best_estimator_.privacy_.total is expected
+
+
 @pytest.mark.filterwarnings("error::dperm.errors.NoGuaranteeWarning")
 def test_labels_taken_from_the_data_are_a_leak_and_said_so_once(data):
     """A warning for each trial would tell how many there are."""
@@ -287,6 +308,7 @@ def test_without_a_guarantee_of_the_trials_there_is_none(data):
         ({"param_distributions": {"epsilon": [1.0]}}, ValueError, "'epsilon', which is the same for all trials"),
         ({"param_distributions": [{}, {"classes": [1.0]}]}, ValueError, "'classes', which is the same"),
         ({"param_distributions": 3}, TypeError, "Parameter distribution"),
+        ({"param_distributions": []}, ValueError, r"param_distributions=\[\] holds nothing"),
         ({"param_distributions": {"loss": ["huber"]}}, ValueError, r"'huber'.* makes another kind of model"),
         ({"param_distributions": {"curvature": [-1.0]}}, InvalidBudget, "curvature=-1"),
         (
