@@ -233,8 +233,9 @@ class PrivacyStatement:
         Which constants were used.
     guarantee : {"proved", "proved_exact", "claimed", "none"}
         `proved`: a proof covers exactly the released value. `proved_exact`: a proof covers the exact minimiser, and the
-        released value lies within the solver's certified error of it (erratum K8). `claimed`: the paper's word only.
-        `none`: the printed constants give no guarantee.
+        released value lies within the solver's certified error of it (erratum K8). `claimed`: the word of the paper
+        alone, or of the user (a learner's `stability`, a kernel of one's own). `none`: the printed constants give no
+        guarantee.
     seeded : bool
         True if the noise came from a seed: for science only, whoever knows the seed knows the noise.
     event : dp_accounting.DpEvent

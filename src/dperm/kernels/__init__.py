@@ -62,6 +62,9 @@ class Kernel:
         L_phi on the declared domain; None where it is not known.
     squares : callable, optional
         Maps rows to K(x, x); by default it is taken from `function`.
+    definite : bool
+        Whether it is proved that `function` is a kernel, symmetric and positive semi-definite; else it is the word of
+        who gives it, and what rests on it is `claimed`.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Kernel:
     R: float
     lipschitz: float | None = None
     squares: Callable[[Rows], np.ndarray] | None = None
+    definite: bool = False
 
     def __call__(self, X: Rows, V: Rows) -> np.ndarray:
         """Return K(X, V).
@@ -116,7 +120,7 @@ def linear(x_norm: float = 1.0) -> Kernel:
         If the bound is outside [1e-30, 1e30].
     """
     r = _size("x_norm", x_norm)
-    return Kernel("linear", _inner, r, 1.0, _squares)
+    return Kernel("linear", _inner, r, 1.0, _squares, definite=True)
 
 
 def polynomial(x_norm: float = 1.0, degree: int = 3, offset: float = 1.0) -> Kernel:
@@ -146,6 +150,7 @@ def polynomial(x_norm: float = 1.0, degree: int = 3, offset: float = 1.0) -> Ker
         top ** (degree / 2),
         math.sqrt(bend),
         functools.partial(_power_squares, degree=degree, offset=offset),
+        definite=True,
     )
 
 
@@ -163,7 +168,7 @@ def gaussian(bandwidth: float = 1.0) -> Kernel:
         If the bandwidth is outside [1e-30, 1e30].
     """
     b = _size("bandwidth", bandwidth)
-    return Kernel("gaussian", functools.partial(_bell, bandwidth=b), 1.0, 1 / b, _ones)
+    return Kernel("gaussian", functools.partial(_bell, bandwidth=b), 1.0, 1 / b, _ones, definite=True)
 
 
 def custom(function: Function, R: float, *, name: str = "custom", lipschitz: float | None = None) -> Kernel:

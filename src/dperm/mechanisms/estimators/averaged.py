@@ -45,9 +45,11 @@ class AveragedPrediction(PrivatePredictor):
         The public range of a regressor's answers; [0, 1] for a classifier.
     stability : float, optional
         gamma: by how much replacing one of a shard's records may move a regressor's prediction anywhere, whatever the
-        records are (Definition 4.4; "replace" only). Left out, high - low. A wrong one voids the promise.
+        records are (Definition 4.4; "replace" only). Left out, high - low. A wrong one voids the promise, which nobody
+        can check: so the guarantee is `claimed` where it lessens the noise.
     calibration : {"tight", "paper"}, default="tight"
-        "paper": Laplace noise of scale (high - low)/(r epsilon_each); "tight": less for labels. Both are proved.
+        "paper": Laplace noise of scale (high - low)/(r epsilon_each); "tight": less for labels. Both are proved,
+        `stability` apart.
     neighbours : {"replace", "add_remove"}, default="replace"
         Under "add_remove" the number of records is private: records choose their shards, and `shards` has to be given.
     clip : bool, default=False
@@ -160,6 +162,10 @@ class AveragedPrediction(PrivatePredictor):
 
     def _classifies(self):
         return is_classifier(self._base())
+
+    def _guarantee(self):
+        # The learner's stability is its user's word.
+        return "proved" if self.stability is None or self.stability >= self.high - self.low else "claimed"
 
     def _base(self):
         return LogisticRegression() if self.base is None else self.base

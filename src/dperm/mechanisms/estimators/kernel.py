@@ -10,7 +10,19 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dperm import kernels
-from dperm.domain import LEAST, MOST, NORM_SLACK, Budget, Domain, Guarantee, Mode, bounded_rows, number, tame_rows
+from dperm.domain import (
+    LEAST,
+    MOST,
+    NORM_SLACK,
+    Budget,
+    Domain,
+    Guarantee,
+    Mode,
+    PrivacyStatement,
+    bounded_rows,
+    number,
+    tame_rows,
+)
 from dperm.errors import DomainViolation, SolverError
 from dperm.losses import Loss
 from dperm.mechanisms.base import target
@@ -136,6 +148,12 @@ class KernelEstimator(PrivateModel):
     @abstractmethod
     def _check_declared(self, setting: Setting, budget: Budget) -> None:
         """Refuse a budget, calibration or other parameter that needs no data to be refused."""
+
+    def _statement(self, budget: Budget, release: Any, stacklevel: int = 4) -> PrivacyStatement:
+        made = super()._statement(budget, release, stacklevel + 1)
+        # That a function of the user's own is a kernel nobody has proved, nor can its values show it.
+        claimed = made.guarantee.startswith("proved") and not self._kernel().definite
+        return dataclasses.replace(made, guarantee="claimed") if claimed else made
 
     def _kernel(self) -> kernels.Kernel:
         """Return the kernel asked for, with the constant feature of the intercept."""

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -97,6 +98,14 @@ def test_a_declared_stability_lessens_the_noise(data):
         base=DummyRegressor(), shards=30, stability=0.01, epsilon=1.0, delta=0.0, queries=1, random_state=0
     ).fit(X, X[:, 0] ** 2)
     assert model.scale_ == pytest.approx(0.01 / 30)
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+@pytest.mark.parametrize(("stability", "guarantee"), [(None, "proved"), (2.0, "proved"), (1.9, "claimed")])
+def test_what_rests_on_the_users_word_is_claimed(data, stability, guarantee):
+    """Before, a nearest neighbour that was declared stable had a statement of what it broke for everyone to see."""
+    model = AveragedPrediction(base=KNeighborsRegressor(1), low=-1.0, stability=stability, shards=2)
+    assert model.fit(data[0], data[0][:, 0]).privacy_.guarantee == guarantee
 
 
 def test_shards_follow_from_alpha_and_the_records(data):

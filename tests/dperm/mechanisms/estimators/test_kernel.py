@@ -70,6 +70,10 @@ class TestEstimator:
         model = Estimator(kernel=lambda A, B: A @ B.T, feature_norm=1.0, C=0.01, random_state=1, **LABELS).fit(*data)
         named = Estimator(kernel="linear", C=0.01, random_state=1, **LABELS).fit(*data)
         np.testing.assert_allclose(model.decision_function(data[0][:5]), named.decision_function(data[0][:5]))
+        # That it is a kernel is its user's word.
+        assert (model.privacy_.guarantee, named.privacy_.guarantee) == ("claimed", "proved")
+        object_of_ours = Estimator(kernel=kernels.linear(), C=0.01, fit_intercept=True, **LABELS).fit(*data)
+        assert object_of_ours.privacy_.guarantee == "proved"
         with pytest.raises(DomainViolation, match=r"above R=0\.1"):
             Estimator(kernel=lambda A, B: A @ B.T, feature_norm=0.1, **LABELS).fit(*data)
 
