@@ -21,7 +21,7 @@ from dperm.mechanisms import diagnostics
 from dperm.mechanisms.estimators.gradient import DescentEstimator
 from dperm.mechanisms.estimators.one_vs_rest import PrivateOneVsRest
 from dperm.mechanisms.estimators.output import OutputPerturbation
-from dperm.mechanisms.estimators.records import alone
+from dperm.mechanisms.estimators.records import alone, shaped
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.values import equal
 
@@ -145,6 +145,8 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
         if groups is None:
             raise ValueError("groups is missing: whose row each one is, such as fit(X, y, groups=table['person'])")
         owners = owners_of(groups)
+        # A list has its shape from all of its rows: of those that are left there may be none.
+        X = shaped(X, always=self.clip)
         if {_length(X), _length(y)} != {len(owners)}:
             raise ValueError("X, y and groups hold different numbers of records")
         places = np.array(first_rows(owners, k, clip=self.clip), dtype=int)

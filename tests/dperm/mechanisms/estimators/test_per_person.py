@@ -227,3 +227,11 @@ def test_with_clip_no_row_and_no_group_raises_or_warns():
             alone = clone(INNER[name]).set_params(epsilon=1.0, delta=1e-6).fit(wild[used], y[used])
             np.testing.assert_array_equal(model.estimator_.coef_, alone.coef_)
             model.fit(X, y, groups=[None] * 60)
+            nobody = model.estimator_.coef_
+            # As lists, whose shape nobody's rows tell as well: before, these raised, and one row of somebody did not.
+            for who in ([None] * 60, ["a", *[None] * 59]):
+                model.fit(X.tolist(), y.tolist(), groups=who)
+                assert model.estimator_.n_features_in_ == 3
+            np.testing.assert_array_equal(
+                model.fit(X.tolist(), y.tolist(), groups=[None] * 60).estimator_.coef_, nobody
+            )
