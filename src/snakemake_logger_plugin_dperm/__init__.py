@@ -27,7 +27,7 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         self._stream = sys.stdout if self.common_settings.stdout else sys.stderr
-        self._progress, self._planned = Progress(), []
+        self._progress, self._planned, self._refused = Progress(), [], False
         self._ended, self._drawing = threading.Event(), threading.Lock()
         if not self.common_settings.dryrun:
             threading.Thread(target=self._tick, daemon=True).start()
@@ -50,7 +50,9 @@ class LogHandler(LogHandlerBase):
             return
         self._ended.set()
         if self.common_settings.dryrun:
-            self._write("".join(f"{line}\n" for line in plan(self._planned)))
+            # Where Snakemake could not plan, its error is all that is known.
+            if not self._refused:
+                self._write("".join(f"{line}\n" for line in plan(self._planned)))
         elif self._progress.total:
             with self._drawing:
                 self._write(_CLEAR + self._progress.ended() + "\n")
@@ -60,6 +62,7 @@ class LogHandler(LogHandlerBase):
         if getattr(record, "event", None) == LogEvent.JOB_INFO:
             self._planned.append(Planned(record.rule_name, record.rule_msg or "", record.reason, record.wildcards))
         elif record.levelno >= logging.WARNING:
+            self._refused = self._refused or record.levelno >= logging.ERROR
             self._write(self.format(record) + "\n")
 
     def _tick(self) -> None:

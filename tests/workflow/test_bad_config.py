@@ -70,3 +70,18 @@ def test_refused_by_the_plan(project, monkeypatch, edit, words):
             config_files.parse(project.folder / "config/config.yaml"), project.folder, unavailable=fetch.unavailable
         )
     file.write_bytes(before)
+
+
+@pytest.mark.slow
+def test_a_plan_that_cannot_be_made_says_so_alone(project):
+    """A target that was meant for --config: nothing is said of results, of which there are none."""
+    output = project.run("scale=tiny", "--dry-run", "--logger", "dperm", check=False)
+    assert "No rule to produce scale=tiny" in output and "nothing would run" not in output
+    assert "jobs would run" in project.run("--dry-run", "--logger", "dperm")
+
+
+@pytest.mark.slow
+@together.over("cores", [0, -1])
+def test_a_run_on_no_core_is_refused(project, cores):
+    output = project.run("--dry-run", cores=cores, check=False)
+    assert f"--cores {cores}: no job runs on fewer than one" in output and "Traceback" not in output

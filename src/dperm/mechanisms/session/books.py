@@ -76,11 +76,12 @@ class Books(Listener):
         self._put(number, replace(entry, cost=cost, guarantee=guarantee, seeded=seeded))
 
     def _put(self, number: int, entry: Entry | None) -> None:
-        if number in self.entries:
-            self.costs[self.entries[number].cost] -= 1
-        if entry is None:
-            self.entries.pop(number, None)
-        else:
-            self.entries[number] = entry
-            self.costs[entry.cost] += 1
+        """Keep an entry, or drop it. An interrupt between two lines counts too much, and gives no number twice."""
         self._next = max(self._next, number + 1)
+        if entry is not None:
+            self.costs[entry.cost] += 1
+        before = self.entries.pop(number, None)
+        if entry is not None:
+            self.entries[number] = entry
+        if before is not None:
+            self.costs[before.cost] -= 1

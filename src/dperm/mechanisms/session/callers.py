@@ -1,10 +1,12 @@
 """Who calls a fit: what learns from the records beside it, or will choose by private scores.
 
-scikit-learn has no place where an estimator is told. So the frames of those who call are looked at. What runs in
-another thread or process shows its Pipeline there, that it is a candidate of a search, and the helpers of `_HELPERS`.
+scikit-learn has no place where an estimator is told. So the frames of those who call are looked at. What
+cross-validation runs in another thread or process shows its Pipeline there, and that it is a candidate of a search.
+What others run there shows nothing of who calls, and is refused.
 """
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -57,13 +59,19 @@ HOLDERS: dict[str, Callable[[Any], list]] = {
     "MultiOutputRegressor": lambda one: [("estimator", one.estimator)],
 }
 
-_CHOOSE = {"BaseSearchCV", "RFECV", "SequentialFeatureSelector", "TunedThresholdClassifierCV"}
-_FITS = {"fit", "fit_transform", "fit_predict", "partial_fit", "_fit"}
-# The functions by which scikit-learn's estimators fit others in threads and processes; True: they choose.
-_HELPERS = {
-    "_fit_and_score_over_thresholds": True, "_rfe_single_fit": True, "_fit_classifier_calibrator_pair": False,
-    "_fit_single_estimator": False, "_fit_binary": False, "_fit_ovo_binary": False, "_parallel_build_estimators": False,
+# What makes dense columns of dense ones. A ColumnTransformer compares what is not 0 of all records with its
+# `sparse_threshold` where some of its columns are sparse, and what it then gives, or who refuses it, tells the count.
+_DENSE = {
+    "AdditiveChi2Sampler", "Binarizer", "GaussianRandomProjection", "MaxAbsScaler", "MinMaxScaler", "Normalizer",
+    "OrdinalEncoder", "PCA", "PolynomialCountSketch", "PolynomialFeatures", "PowerTransformer", "QuantileTransformer",
+    "RBFSampler", "RobustScaler", "SimpleImputer", "SkewedChi2Sampler", "SparseCoder", "SparseRandomProjection",
+    "StandardScaler", "TargetEncoder",
 }  # fmt: skip
+
+_CHOOSE = {"BaseSearchCV", "RFECV", "SequentialFeatureSelector", "TunedThresholdClassifierCV"}
+# Where every fit of this library's is wrapped, by a function `fitted`.
+_WHOLE = "dperm.mechanisms.estimators.whole"
+_FITS = {"fit", "fit_transform", "fit_predict", "partial_fit", "_fit"}
 
 
 def complaint(name: str) -> str | None:
@@ -72,6 +80,11 @@ def complaint(name: str) -> str | None:
         return (
             f"{chooser} would choose by scores on private records, which no fit pays for; take PrivateSearchCV, which "
             "is charged as a whole"
+        )
+    if helper := _elsewhere():
+        return (
+            f"scikit-learn's {helper} runs this fit of {name} in another thread or process (n_jobs), where nobody sees "
+            "what learns from the records around it, or chooses by scores; take n_jobs=None there"
         )
     if found := list(dict.fromkeys(_learning_around())):
         return (
@@ -97,47 +110,93 @@ def _frames(*names: str) -> Iterator[Any]:
         frame = frame.f_back
 
 
-def _callers() -> Iterator[Any]:
-    """Give the estimators, but this library's, that are about to fit."""
+def within_a_fit() -> bool:
+    """Is the fit that asks a part of another one of this library's?
+
+    Looked for, not noted down: an interrupt could leave a note behind, by which no later fit would be charged.
+    """
+    fits = (frame for frame in _frames("fitted") if frame.f_globals.get("__name__") == _WHOLE)
+    return next(itertools.islice(fits, 1, None), None) is not None
+
+
+def _callers() -> Iterator[tuple[Any, Any]]:
+    """Give the estimators, but this library's, that are about to fit, and the records that they were given."""
     for frame in _frames(*_FITS):
         caller = frame.f_locals.get("self")
         if isinstance(caller, BaseEstimator) and not _ours(caller):
-            yield caller
+            yield caller, frame.f_locals.get("X")
 
 
-def _helpers() -> Iterator[str]:
-    for frame in _frames(*_HELPERS):
+def _elsewhere() -> str | None:
+    """Return the function by which scikit-learn fits others, if it runs here without its caller; None if it is seen."""
+    frame, outermost = inspect.currentframe(), None
+    while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("sklearn."):
-            yield frame.f_code.co_name
+            outermost = frame
+        frame = frame.f_back
+    if outermost is None or outermost.f_globals["__name__"] != "sklearn.utils.parallel":
+        return None
+    function = getattr(outermost.f_locals.get("self"), "function", None)
+    ours = not getattr(function, "__module__", "sklearn.").startswith("sklearn.")
+    name = getattr(function, "__name__", "function")
+    return None if ours or name == "_fit_and_score" else name
 
 
 def _choosing() -> Iterator[str]:
-    for caller in _callers():
+    for caller, _ in _callers():
         if _of(caller, _CHOOSE):
             yield type(caller).__name__
     for frame in _frames("_fit_and_score"):
         if frame.f_locals.get("parameters") is not None:
             yield "a search over parameters"
-    yield from (f"the caller of scikit-learn's {one}" for one in _helpers() if _HELPERS[one])
 
 
 def _learning_around() -> Iterator[str]:
-    for caller in _callers():
-        yield from learning(type(caller).__name__.lower(), caller)
-    yield from (f"the caller of scikit-learn's {one}" for one in _helpers())
+    for caller, records in _callers():
+        yield from learning(type(caller).__name__.lower(), caller, records=records)
 
 
-def learning(name: str, step: Any) -> Iterator[str]:
-    """Give what learns, by name and class, of a step and all that it holds."""
+def learning(name: str, step: Any, *, records: Any = ()) -> Iterator[str]:
+    """Give what learns, by name and class, of a step and all that it holds; `records`: what it was given, if known."""
+    yield from _learning(name, step, dense=_dense_records(records) and _stays_dense(step))
+
+
+def _learning(name: str, step: Any, *, dense: bool) -> Iterator[str]:
     if step is None or isinstance(step, str) or getattr(step, "learns_nothing", False) or _ours(step):
         return
     if holder := _of(step, HOLDERS):
+        if holder == "ColumnTransformer" and step.sparse_threshold != 0 and not dense:
+            yield f"{name} (its sparse_threshold looks at all records; set it to 0)"
         for name, inner, *columns in HOLDERS[holder](step):
-            yield from learning(name, inner)
+            yield from _learning(name, inner, dense=dense)
             if columns and callable(columns[0]) and type(columns[0]).__name__ != "make_column_selector":
                 yield f"{name} (a function of the records that picks columns)"
     elif not _public(step):
         yield f"{name} ({type(step).__name__})"
+
+
+def _dense_records(records: Any) -> bool:
+    kinds = getattr(records, "dtypes", None)
+    if kinds is None:
+        return isinstance(records, np.ndarray | list | tuple)
+    return not any("Sparse" in str(kind) for kind in kinds)
+
+
+def _stays_dense(step: Any) -> bool:
+    if step is None or isinstance(step, str):
+        return True
+    if _ours(step):
+        return not getattr(step, "sparse", False)
+    if holder := _of(step, HOLDERS):
+        return all(_stays_dense(inner) for _, inner, *_ in HOLDERS[holder](step))
+    name = type(step).__name__
+    if name == "FrozenEstimator":
+        return _stays_dense(step.estimator)
+    if name == "OneHotEncoder":
+        return not step.sparse_output
+    if name == "FunctionTransformer":
+        return step.func is None or isinstance(step.func, np.ufunc)
+    return type(step).__module__.startswith("sklearn.") and name in _DENSE
 
 
 def _of(step: Any, names: Any) -> str | None:

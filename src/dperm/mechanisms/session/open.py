@@ -26,7 +26,6 @@ from dperm.mechanisms.stores.choice import place
 # By which a process that this one starts learns that a session is open.
 _VARIABLE = "DPERM_SESSION"
 _OPENING = threading.RLock()
-_WITHIN = threading.local()
 # By id of the estimator, the records that it was last fitted on: the very array, as long as it lives.
 _SEEN: dict[int, "weakref.ref | None"] = {}
 
@@ -128,6 +127,8 @@ class PrivacySession:
 
     def __exit__(self, *_) -> None:
         with _OPENING:
+            if _Open.session is not self:
+                raise SessionError("this session is not the open one: it is over, or was never entered with `with`")
             _Open.session = None
             os.environ.pop(_VARIABLE, None)
             if self._before is not None:
@@ -227,7 +228,7 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
     promises less than was charged for, releases nothing and gives its charge back; one that a solver or an interrupt
     ended keeps it.
     """
-    if getattr(_WITHIN, "fit", False):
+    if callers.within_a_fit():
         yield
         return
     session, name = _current(), type(model).__name__
@@ -239,7 +240,6 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
         number = session._charge(cost, name)
     elif session is None:
         _again(owner, given, name)
-    _WITHIN.fit = True
     try:
         yield
         if number is not None:
@@ -249,8 +249,6 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
         if number is not None:
             session._give_back(number)
         raise
-    finally:
-        _WITHIN.fit = False
 
 
 def _current() -> PrivacySession | None:

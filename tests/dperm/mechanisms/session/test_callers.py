@@ -5,10 +5,13 @@ import re
 import warnings
 
 import numpy as np
+import pandas
 import pytest
-from joblib import parallel_config
+import together
+from joblib import Parallel, delayed, parallel_config
+from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.exceptions import FitFailedWarning
@@ -80,7 +83,9 @@ def declared(func):
         (Normalizer(), None),
         (type("Normalizer", (StandardScaler,), {})(), r"normalizer \(Normalizer\)"),
         (FrozenEstimator(StandardScaler().fit(np.ones((2, 3)))), None),
-        (make_column_transformer((OneHotEncoder(categories=[[0]]), [0])), None),
+        (make_column_transformer((OneHotEncoder(categories=[[0]]), [0]), sparse_threshold=0), None),
+        (make_column_transformer((OneHotEncoder(categories=[[0]], sparse_output=False), [0])), None),
+        (make_column_transformer((FrozenEstimator(StandardScaler().fit(np.ones((2, 1)))), [0])), None),
     ],
 )
 def test_a_step_that_learns_is_refused_inside_and_warned_of_outside(step, named):
@@ -144,15 +149,54 @@ def test_what_chooses_or_learns_around_a_private_fit_is_refused_inside_and_warne
     assert any(re.search(named, str(one.message)) for one in seen if one.category is PrivacyLeakWarning)
 
 
-def test_threads_of_what_learns_are_known_by_its_helpers():
-    voting = VotingClassifier([("a", model()), ("b", model())], n_jobs=2)
-    with (
-        PrivacySession(epsilon=1.0, delta=1e-5) as session,
-        parallel_config("threading"),
-        pytest.raises(SessionError, match="the caller of scikit-learn's _fit_single_estimator"),
-    ):
-        voting.fit(X, y)
+@together.over(
+    "steps, records",
+    [
+        ([make_column_transformer((OneHotEncoder(categories=[[0]]), [0]))], np.zeros((60, 3))),
+        ([OneHotEncoder(categories=[[0]] * 3), make_column_transformer(("passthrough", [0]))], np.zeros((60, 3))),
+        ([make_column_transformer((dperm.PublicEncoder({"a": {"range": [-1, 1]}}, clip=True, sparse=True), [0]))], X),
+        ([make_column_transformer((Normalizer(), [0, 1]))], sparse.csr_array(X)),
+        (
+            [make_column_transformer((Normalizer(), ["a"]))],
+            pandas.DataFrame({"a": pandas.arrays.SparseArray(X[:, 0], fill_value=0.0)}),
+        ),
+    ],
+)
+def test_a_column_transformer_of_sparse_columns_compares_all_records(steps, records):
+    """How many entries are not 0 decides what it gives: one record may decide whether the fit is refused."""
+    chain = make_pipeline(*steps, model(clip=True))
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session:
+        with pytest.raises(SessionError, match="its sparse_threshold looks at all records; set it to 0"):
+            chain.fit(records, y)
+        assert spent(session) == 0
+
+
+@together.over(
+    "around",
+    [
+        lambda: VotingClassifier([("a", model()), ("b", model())], n_jobs=2),
+        lambda: make_pipeline(StandardScaler(), MultiOutputClassifier(model(), n_jobs=2)),
+        lambda: GridSearchCV(MultiOutputClassifier(model(), n_jobs=2), {"estimator__epsilon": [0.1, 0.2]}, cv=2),
+        lambda: FeatureUnion([("a", dperm.SampAggSupport(size=1, blocks=3)), ("b", PCA(1))], n_jobs=2),
+        lambda: ColumnTransformer([("a", dperm.SampAggSupport(size=1, blocks=3), [0]), ("b", PCA(1), [1])], n_jobs=2),
+    ],
+)
+@together.over("where", ["threading", "loky"])
+def test_what_runs_away_from_its_caller_is_refused_for_nobody_sees_it(around, where, tmp_path):
+    """Of threads and processes alike: there is no telling whether a scaler stands beside the fit."""
+    labels = y if isinstance(around(), VotingClassifier | FeatureUnion | ColumnTransformer) else np.c_[y, 1 - y]
+    session = PrivacySession(epsilon=1.0, delta=1e-5, ledger=tmp_path / "of.journal")
+    with session, parallel_config(where), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        with pytest.raises(ValueError, match=r"runs this fit of .* in another thread or process"):
+            around().fit(X, labels)
     assert spent(session) == 0
+
+
+def test_threads_of_the_users_own_are_charged_fit_by_fit():
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session, parallel_config("threading"):
+        Parallel(n_jobs=2)(delayed(model().fit)(X.copy(), y) for _ in range(2))
+        assert spent(session) == 1.0
 
 
 def test_a_refusal_that_a_caller_turns_into_a_score_is_heard():

@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -223,6 +224,55 @@ def test_one_session_at_a_time():
         pass
     with PrivacySession():
         pass
+
+
+def test_only_the_open_session_ends():
+    over, stranger = PrivacySession(epsilon=1.0), PrivacySession(epsilon=1.0)
+    with over:
+        pass
+    with PrivacySession(epsilon=1.0, delta=1e-5) as session:
+        for other in (over, stranger):
+            with pytest.raises(SessionError, match="not the open one"):
+                other.__exit__(None, None, None)
+        model().fit(X, y)
+        assert session.spent.epsilon == 0.5
+
+
+def interrupted(at):
+    """Return a trace function that interrupts, as Ctrl-C does, the line that is `at`-th of those around a fit."""
+    lines = iter(range(at))
+
+    def trace(frame, event, _):
+        if Path(frame.f_code.co_filename).name not in ("whole.py", "open.py", "books.py"):
+            return None
+        if event == "line" and next(lines, None) is None:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    return trace
+
+
+def test_an_interrupt_wherever_it_comes_lets_no_later_fit_go_uncharged():
+    before, kept = sys.gettrace(), []
+    for at in range(1000):
+        with PrivacySession(epsilon=2.0, delta=1e-5) as session:
+            made, done = model(), False
+            sys.settrace(interrupted(at))
+            try:
+                made.fit(X, y)
+                done = True
+            except KeyboardInterrupt as stop:
+                kept.append(stop)  # As a prompt keeps it, with all frames.
+            finally:
+                sys.settrace(before)
+            assert not hasattr(made, "coef_") or session.spent.epsilon == 0.5
+            spent = session.spent.epsilon
+            model().fit(X.copy(), y)
+            assert session.spent.epsilon == spent + 0.5
+        if done:
+            break
+    assert done and len(kept) > 30
 
 
 def test_a_person_with_several_rows():
