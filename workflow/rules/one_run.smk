@@ -9,7 +9,9 @@ if workflow.exec_mode == ExecMode.DEFAULT:
     cores = workflow.resource_settings.cores
     if cores is not None and cores < 1:
         # Snakemake would wait for a core for ever.
-        raise WorkflowError(f"--cores {cores}: no job runs on fewer than one; give 1 or more, or all (make: CORES=)")
+        raise WorkflowError(
+            f"--cores {cores}: no job runs on fewer than one; give 1 or more, or all (make: CORES=)"
+        )
     # Not an error here: a dry run may look at anything.
     if why := one_run.unwritable(f"results/{PLAN.scale}"):
         print(f"warning: {why}", file=sys.stderr)
