@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dperm.audit.outputs import OneByOne, one_by_one
-from dperm.audit.spaces import Records
+from dperm.audit.spaces import INSIDE, Records
 
 # Seeds are drawn anew for each fit.
 _SEEDS = ("random_state", "seed")
@@ -86,7 +86,8 @@ def mechanism(
     ours |= {"bounds_y": within.targets, "y_bound": within.targets and max(map(abs, within.targets))}
     if low is not None and within.norm is None:
         corner = np.broadcast_to(np.maximum(np.abs(low), np.abs(high)), within.features)
-        ours |= dict.fromkeys(("data_norm", "x_norm"), float(np.linalg.norm(corner)))
+        # A corner's length that is computed in another order is still no larger.
+        ours |= dict.fromkeys(("data_norm", "x_norm"), float(np.linalg.norm(corner)) / INSIDE)
     settings = {name: value for name, value in ours.items() if name in parameters and value is not None} | dict(chosen)
     lacking = [
         name

@@ -48,6 +48,8 @@ _CHOICE_ERROR = 1e-5
 _CHOICE_SIGMAS, _LOOKED_AT = 4.3, 48
 # Promises this close are equal but for rounding: the first is taken.
 _TIE = 1e-9
+# Larger coordinates are shrunk before distances, directions and trees are made of them: squares would overflow.
+_HUGE = 2.0**400
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,10 @@ def choose(
     fixed = list(_fixed(p, mechanism, data, neighbour, extra, raw))
     few = _FOR_A_NUMBER * p <= len(first)
     made = slice(None if few else half)
-    directions = list(_projections(first[made], second[made])) if p > 1 else []
-    learned = list(_learned(first[:half], second[:half], mechanism, trees=trees))
+    shrunk, within = _shrunk(first, second)
+    ones = [shrunk(side) for side in (first, second)]
+    directions = within(_projections(*(side[made] for side in ones))) if p > 1 else []
+    learned = within(_learned(*(side[:half] for side in ones), mechanism, trees=trees))
     best, value = None, -math.inf
     for candidates, start in ((fixed, 0), (directions, 0 if few else half), (learned, half)):
         for words, score in candidates:
@@ -144,6 +148,20 @@ def choose(
             if promise > value + _TIE:
                 best, value = Chosen(_words(words, above, below), score, above, below, side, promise), promise
     return best
+
+
+def _shrunk(first: np.ndarray, second: np.ndarray) -> tuple[Callable, Callable]:
+    """Return what shrinks huge coordinates, and what makes scores of shrunk outputs scores of outputs."""
+    largest = np.maximum(np.abs(first).max(axis=0), np.abs(second).max(axis=0))
+    if (largest <= _HUGE).all():
+        return lambda outputs: outputs, list
+    factor = np.where(largest > _HUGE, np.exp2(-np.floor(np.log2(np.maximum(largest, 1.0)))), 1.0)
+
+    def within(scores):
+        of = " (huge coordinates shrunk)"
+        return [(words + of, lambda outputs, score=score: score(outputs * factor)) for words, score in scores]
+
+    return lambda outputs: outputs * factor, within
 
 
 def _words(words: str, above: float, below: float) -> str:
@@ -226,12 +244,12 @@ def _thresholds(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         return between if len(between) else values
     tail = np.geomspace(min(_THINNEST / len(pooled), 0.5), 0.5, _THRESHOLDS)
     quantiles = np.quantile(pooled, np.concatenate([tail, 1 - tail]), method="inverted_cdf")
-    spread = np.subtract(*np.quantile(pooled, [0.75, 0.25], method="inverted_cdf"))
-    with np.errstate(over="ignore"):
-        slack = _SLACK * spread
+    # Halves, and twice the share of their distance: the distance itself may be larger than any double.
+    slack = 2 * _SLACK * np.subtract(*(np.quantile(pooled, [0.75, 0.25], method="inverted_cdf") / 2))
     # Beyond the other side's extremes: where the supports differ.
     ends = np.array([first[0], first[-1], second[0], second[-1]])
-    cuts = np.concatenate([quantiles - slack, quantiles + slack, ends - slack, ends + slack])
+    with np.errstate(over="ignore"):
+        cuts = np.concatenate([quantiles - slack, quantiles + slack, ends - slack, ends + slack])
     return np.unique([float(f"{cut:.6g}") for cut in cuts if math.isfinite(cut)])
 
 
@@ -269,7 +287,11 @@ def _learned(first: np.ndarray, second: np.ndarray, mechanism: Any, *, trees: bo
 
 
 def _distance_to(centre: np.ndarray) -> Score:
-    return lambda outputs: np.linalg.norm(outputs - centre, axis=1)
+    def distance(outputs):
+        with np.errstate(over="ignore"):
+            return np.linalg.norm(outputs - centre, axis=1)
+
+    return distance
 
 
 def _projections(first: np.ndarray, second: np.ndarray) -> Iterator[tuple[str, Score]]:
@@ -335,8 +357,10 @@ def _trained(first: np.ndarray, second: np.ndarray) -> Score:
 
     centre = np.median(np.concatenate([first, second]), axis=0)
 
+    distance = _distance_to(centre)
+
     def features(outputs):
-        return np.column_stack([outputs, np.linalg.norm(outputs - centre, axis=1)])
+        return np.column_stack([outputs, distance(outputs)])
 
     model = HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=15, early_stopping=False, random_state=0)
     with _pools().limit(limits=1):

@@ -23,6 +23,7 @@ _OF_ZERO = 2000.0
 _STEP = 2.0**-53
 # Neighbouring uniforms that are tried: rounding in the logarithm.
 _TRIED = 3
+_LARGEST = np.finfo(float).max
 
 
 def grid(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -33,15 +34,19 @@ def grid(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """
     pooled = np.concatenate([first, second])
     low, high = np.quantile(pooled, [0.25, 0.75], axis=0, method="inverted_cdf")
-    spread = np.where(high > low, high - low, np.abs(pooled).max(axis=0))
-    positive = np.where(spread > 0, spread, 1.0)
-    return np.where(spread > 0, np.exp2(np.floor(np.log2(SHARE * positive))), 0.0)
+    # The share of either end, before they are subtracted: their distance may be larger than any double.
+    step = np.where(high > low, SHARE * high - SHARE * low, SHARE * np.abs(pooled).max(axis=0))
+    return np.where(step > 0, np.exp2(np.floor(np.log2(np.where(step > 0, step, 1.0)))), 0.0)
 
 
 def rounded(outputs: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Return the outputs on the grid; a step of 0 leaves a coordinate as it is."""
     safe = np.where(steps > 0, steps, 1.0)
-    return np.where(steps > 0, np.rint(outputs / safe) * safe, outputs)
+    with np.errstate(over="ignore"):
+        whole = np.rint(outputs / safe)
+        # So many steps that a double does not hold them: the output lies on the grid already.
+        on_grid = np.where(np.isinf(whole), outputs, np.clip(whole * safe, -_LARGEST, _LARGEST))
+    return np.where(steps > 0, on_grid, outputs)
 
 
 def last_bit(values: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from dperm.audit import sampling
+
 # Draws a side that choose the columns: this share of the audit's, within these limits.
 _SHARE, _FEWEST, _MOST = 0.1, 50, 1_000
 # So many places have columns, in the order in which they come; nothing that is nested deeper is looked at.
@@ -113,7 +115,7 @@ class OneByOne:
         return rows
 
     def _plain(self, outputs: Sequence[Any]) -> np.ndarray:
-        rows = [np.asarray(output, dtype=float) for output in outputs]
+        rows = [sampling.numbers(output, "function") for output in outputs]
         shapes = sorted({row.shape for row in rows})
         if len(shapes) > 1:
             raise ValueError(

@@ -3,7 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral, Number
 from typing import Any
+
+import numpy as np
 
 from dperm.audit.sampling import Audit
 
@@ -44,7 +47,7 @@ class Report:
         """Return plain values, for JSON."""
         found = asdict(self.audit)
         mine = {"claim": self.claim, "p_value": self.p_value, "refuted": self.refuted, "pair": self.pair}
-        return {"subject": self.subject, **found, **mine}
+        return _plain({"subject": self.subject, **found, **mine})
 
     def json(self) -> str:
         """Return the same as JSON."""
@@ -79,6 +82,17 @@ class Report:
         if self.refuted:
             verdict = f"REFUTED{model} (p = {self.p_value:.2g})"
         return "\n".join([*lines, f"claim        epsilon = {self.claim:g}{at}", f"verdict      {verdict}"])
+
+
+def _plain(value: Any) -> Any:
+    """Return what neither JSON nor pytest-xdist refuses, which know no numbers but Python's own."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value if value is None else bool(value)
+    if isinstance(value, Number):
+        return int(value) if isinstance(value, Integral) else float(value)
+    return str(value)
 
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -195,11 +195,25 @@ def lower_bound(
 _choose = events.choose
 
 
+def numbers(output: Any, who: str) -> np.ndarray:
+    """Return an output as an array of numbers; ValueError, saying who gave it and what takes others, if it is none."""
+    try:
+        array = np.asarray(output)
+        if array.dtype.kind != "c":
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"{who} gave a {type(output).__name__} that is no array of real numbers: dperm.audit.one_by_one looks at "
+        "outputs of any kind, but events of your own, and a Target, need numbers"
+    )
+
+
 def outputs(mechanism: Mechanism, data: Any, draws: int, rng: np.random.Generator, batch: int):
     """Yield outputs, shape (up to batch, p), `draws` in all."""
     for low in range(0, draws, batch):
         repeats = min(batch, draws - low)
-        outputs = np.asarray(mechanism(data, repeats, rng), dtype=np.float64)
+        outputs = numbers(mechanism(data, repeats, rng), "mechanism")
         if outputs.ndim == 1:
             outputs = outputs[:, None]
         if outputs.ndim != 2 or len(outputs) != repeats:

@@ -21,7 +21,7 @@ SIZES = (1, 2, 4, 16)
 # Shares of the proposals that are not corners but anywhere.
 _ANYWHERE = 0.15
 # Rows of full length stay within the bound when they are added up in another order.
-_INSIDE = 1 - 1e-12
+INSIDE = 1 - 1e-12
 
 Norm = Literal["each", "sum"]
 
@@ -135,21 +135,21 @@ class Records:
             share = rng.random(p) if anywhere else rng.choice([0.0, 1.0, 0.5], p=[0.45, 0.45, 0.1])
             if not anywhere and rng.random() < 0.5:
                 share = rng.integers(0, 2, p).astype(float)
-            return np.clip(low + share * (high - low), low, high)
+            return _between(low, high, share)
         axis = np.zeros(p)
         axis[rng.integers(p)] = rng.choice([-1.0, 1.0])
         row = axis if rng.random() < 0.5 else rng.choice([-1.0, 1.0]) * np.ones(p)
         if anywhere:
             row = rng.standard_normal(p)
         length = rng.random() if anywhere else rng.choice([1.0, 0.0], p=[0.9, 0.1])
-        return _INSIDE * self.norm * length * row / np.linalg.norm(row)
+        return INSIDE * self.norm * length * row / np.linalg.norm(row)
 
     def _label(self, rng: np.random.Generator) -> Any:
         if self.classes is not None:
             return self.classes[rng.integers(len(self.classes))]
         if self.targets is not None:
-            low, high = self.targets
-            return low + (high - low) * (rng.random() if rng.random() < _ANYWHERE else rng.choice([0.0, 0.5, 1.0]))
+            share = rng.random() if rng.random() < _ANYWHERE else rng.choice([0.0, 0.5, 1.0])
+            return float(_between(*map(float, self.targets), share))
         return 0
 
     def _others(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +165,7 @@ class Records:
         if rng.random() < 0.3:
             at = np.where(np.arange(size) < len(kinds), at, 0)
         rows = np.array([kinds[k][0] for k in at]).reshape(size, self.features)
-        labels = float if self.classes is None else np.asarray(self.classes).dtype
+        labels = float if self.classes is None else _dtype(self.classes)
         return rows, np.array([kinds[k][1] for k in at], dtype=labels)
 
     def _pair(self, others, a, b, relation: Neighbours) -> Pair:
@@ -262,10 +262,23 @@ def _pattern(count: int, rng: np.random.Generator) -> np.ndarray:
     return kinds[rng.integers(len(kinds))]
 
 
+def _between(low, high, share):
+    """Return what lies this share of the way from low to high: the ends as they are, and nothing beyond."""
+    return np.clip((1 - share) * low + share * high, low, high)
+
+
+def _dtype(classes) -> np.dtype:
+    """Return the type of an array that holds these labels as they are: 1 beside "a" is no "1"."""
+    labels = np.asarray(classes)
+    return labels.dtype if labels.tolist() == list(classes) else np.dtype(object)
+
+
 def _joined(others, record):
     X, y = others
     row, label = record
-    return np.concatenate([X, row[None]]), np.concatenate([y, [label]])
+    last = np.empty(1, dtype=y.dtype)
+    last[0] = label
+    return np.concatenate([X, row[None]]), np.concatenate([y, last])
 
 
 def _shown(others) -> str:

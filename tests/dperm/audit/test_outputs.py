@@ -140,3 +140,10 @@ def test_events_of_ones_own_see_the_outputs_as_they_are():
     assert attack(lambda data, rng: [rng.normal(), data], events=[event]).event.startswith("second")
     with pytest.raises(ValueError, match=r"shapes \[\(1,\), \(2,\)\]: with events of your own"):
         attack(lambda data, rng: np.zeros(1 + rng.integers(2)), events=[event])
+    # A shape that numbers have, and one message for all that have none.
+    first = audit.Event("first", lambda outputs: outputs[:, 0])
+    for output in ({"a": 1.0}, "a", 1j, np.ones(1) * 1j, [[1], [1, 2]]):
+        mechanism = audit.one_by_one(lambda data, rng, output=output: output)
+        for asked, events in ((mechanism, [first]), (audit.Target(mechanism), [])):
+            with pytest.raises(ValueError, match=r"function gave a \w+ that is no array of real numbers"):
+                audit.assert_private(asked, 1, 0, 1.0, draws=2_000, events=events)

@@ -225,3 +225,44 @@ def test_bad_outputs_are_named(mechanism, words):
 def test_a_bad_score_is_named():
     with pytest.raises(ValueError, match="a score gave the shape"):
         attack(laplace(1.0), events=[Event("all of it", lambda outputs: outputs)])
+
+
+EXTREME = np.finfo(float).max
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("size", [1.7e308, EXTREME])
+def test_outputs_may_be_as_large_as_doubles_are(size, raw):
+    """Two values whose distance is no double, told by a coin of odds e: alone, and beside noise of the usual size."""
+
+    def coin(value, repeats, rng):
+        return np.where(rng.random(repeats) < (np.e if value else 1) / (1 + np.e), size, -size)
+
+    def beside(value, repeats, rng):
+        return np.column_stack([coin(value, repeats, rng), rng.normal(size=repeats)])
+
+    for mechanism in (coin, beside):
+        found = lower_bound(mechanism, 1, 0, draws=2_000, raw=raw, rng=np.random.default_rng(0))
+        assert 0.7 < found.epsilon <= 1
+
+
+def test_noise_as_wide_as_doubles_and_a_rare_huge_output():
+    """Laplace noise of epsilon 1.5, clipped to the largest doubles; noise of epsilon 1 that is 1e300 now and then."""
+
+    def wide(value, repeats, rng):
+        return EXTREME * np.clip(0.3 * value + rng.laplace(0, 0.2, repeats), -1, 1)
+
+    def rare(value, repeats, rng):
+        return np.where(rng.random(repeats) < 1e-3, 1e300, value + rng.laplace(size=repeats))
+
+    for mechanism, epsilon in ((wide, 1.5), (rare, 1.0)):
+        found = lower_bound(mechanism, 1, 0, draws=2_000, rng=np.random.default_rng(0))
+        assert 0.6 * epsilon < found.epsilon <= epsilon
+
+
+def test_what_is_no_number_is_said_so():
+    for output in ([{"a": 1}] * 60, np.ones(60) * 1j, ["a"] * 60, [[1], [1, 2]] * 30):
+        with pytest.raises(ValueError, match=r"mechanism gave a \w+ that is no array of real numbers: .*one_by_one"):
+            lower_bound(
+                lambda value, repeats, rng, output=output: output, 1, 0, draws=150, rng=np.random.default_rng(0)
+            )

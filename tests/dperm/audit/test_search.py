@@ -61,6 +61,51 @@ def test_records_are_neighbours_within_their_bounds(space, relation):
     assert seen == {True, False}
 
 
+ENDS = [(round(low / 10, 1), round(high / 10, 1)) for low in range(-30, 30, 3) for high in range(low + 1, 30, 5)]
+WIDEST = np.finfo(float).max
+
+
+def test_nothing_that_is_proposed_is_out_of_bounds_by_rounding():
+    """-3 + (0.1 - -3) is 0.10000000000000009; and the distance of the widest ends is no double."""
+    assert any(low + (high - low) > high for low, high in ENDS)
+    for seed, ends in enumerate([*ENDS, (-WIDEST, WIDEST), (0.0, 5e-324), (1.0, np.nextafter(1.0, 2.0))]):
+        rng = np.random.default_rng(seed)
+        spaces = Records(2, box=ends, targets=ends), Records(3, norm=abs(ends[1]) or 1.0, targets=ends)
+        for space in spaces if abs(ends[1]) < 1e100 and abs(ends[1]) > 1e-100 else spaces[:1]:
+            drawn = [space.draw("replace", rng) for _ in range(10)]
+            for pair in [*drawn, *(space.vary(one, "replace", rng) for one in drawn)]:
+                for X, y in (pair.data, pair.neighbour):
+                    assert ((ends[0] <= y) & (y <= ends[1])).all(), (ends, y)
+                    if space.norm is None:
+                        assert ((ends[0] <= X) & (ends[1] >= X)).all(), (ends, X)
+                    else:
+                        # Whatever the order in which squares are added.
+                        lengths = [np.linalg.norm(X, axis=1), np.sqrt((X[:, ::-1] ** 2).sum(axis=1))]
+                        assert np.max([*lengths, np.sqrt(np.einsum("ij,ij->i", X, X))]) <= space.norm
+
+
+def test_a_correct_mechanism_that_checks_its_bounds_is_not_accused():
+    low, high = -3.0, 0.1
+
+    def total(y, rng):
+        if y.min() < low or y.max() > high:
+            raise ValueError("y is out of bounds")
+        return y.sum() + rng.laplace(0, high - low)
+
+    mechanism, within = audit.one_by_one(total), Records(0, targets=(low, high), sizes=(1, 2, 4))
+    pair = search.pair(mechanism, within, "replace", draws=600, rng=np.random.default_rng(0))
+    assert {*pair.data, *pair.neighbour} <= {low, (low + high) / 2, high} and pair.data[-1] != pair.neighbour[-1]
+    assert not audit.assert_private(mechanism, pair.data, pair.neighbour, 1.0, draws=1_000).refuted
+
+
+def test_labels_are_those_declared():
+    """An array of 1 and "a" would hold "1"."""
+    space = Records(1, box=(0, 1), classes=(1, "a"))
+    rng = np.random.default_rng(0)
+    seen = {label for _ in range(20) for label in space.draw("replace", rng).data[1].tolist()}
+    assert seen == {1, "a"}
+
+
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 @pytest.mark.parametrize("space", [space for space in SPACES if isinstance(space, Answers)])
 def test_answers_move_by_their_sensitivity_at_most(space, relation):

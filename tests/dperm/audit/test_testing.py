@@ -31,6 +31,10 @@ def prepared(assert_private):
 
 def test_broken(prepared, assert_private):
     assert_private(laplace(0.1), DATA, DATA[:9], 1.0, draws=2_000, false_alarms=0.01, words="a | tenth")
+
+@pytest.mark.parametrize("claim", [np.log(3), np.float32(1.1), np.int64(2)])
+def test_claims_in_numpy_s_numbers(assert_private, claim):
+    assert_private(laplace(1.0), DATA, DATA[:9], claim, np.float64(0), draws=np.int64(300), words=np.str_("numpy"))
 """
 ALONE = """
 import sys
@@ -88,6 +92,24 @@ def test_a_report_says_the_same_to_all():
     assert "0 beside 1" in report.text() and "no proof of privacy" in report.text()
 
 
+def test_a_report_holds_python_s_own_numbers():
+    """Nothing else gets from one process of pytest-xdist to another."""
+    report = audit.assert_private(
+        laplace(1.0),
+        0.0,
+        1.0,
+        np.float32(1.0),
+        np.float64(0),
+        draws=np.int64(500),
+        words=np.str_("a"),
+        pair=np.str_("b"),
+    )
+    found = report.as_dict()
+    values = [*found.values(), *found["counts"].values()]
+    assert {type(value) for value in values} <= {dict, str, bool, int, float, type(None)}
+    assert type(found["claim"]) is float and json.loads(report.json()) == found
+
+
 def test_false_alarms_are_rarer_than_stated():
     """200 calls on Laplace noise that keeps its claim exactly: at a level of .1 more than 35 alarms have p < 4e-4."""
     alarms = 0
@@ -138,12 +160,17 @@ def test_the_plug_in_reports_a_session_of_several_processes(tmp_path):
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
-    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "dperm: 4 audits, 1 claims refuted" in done.stdout and "probability 0.013 at most" in done.stdout
+    assert done.returncode == 1 and "1 failed, 4 passed" in done.stdout, done.stdout + done.stderr
+    assert "dperm: 7 audits, 1 claims refuted" in done.stdout and "probability 0.016 at most" in done.stdout
     rows = json.loads((tmp_path / "out/dperm-audit.json").read_text(encoding="utf-8"))
-    assert [row["subject"] for row in rows] == ["a | tenth", "in a fixture", *2 * ["test_it.py::test_kept"]]
-    assert [row["refuted"] for row in rows] == [True, False, False, False]
-    assert len((tmp_path / "out/dperm-audit.md").read_text(encoding="utf-8").splitlines()) == 6
+    assert [row["subject"] for row in rows] == [
+        "a | tenth",
+        "in a fixture",
+        *3 * ["numpy"],
+        *2 * ["test_it.py::test_kept"],
+    ]
+    assert [row["refuted"] for row in rows] == [True, *6 * [False]]
+    assert len((tmp_path / "out/dperm-audit.md").read_text(encoding="utf-8").splitlines()) == 9
 
 
 def test_numpy_scipy_and_scikit_learn_are_enough():
