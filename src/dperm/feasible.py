@@ -66,7 +66,7 @@ class Region:
     radius : float
         In [1e-30, 1e30], or infinite: ||theta||_2 <= radius.
     low, high : float
-        low < high: bounds on every coordinate; low=0 is the orthant.
+        low < high: bounds on every coordinate; low=0 is the orthant. low <= 1e30, high >= -1e30.
     constraints : callable, optional
         Maps theta, as for the regularizer, to a list of convex cvxpy constraints. The set's size is not looked at:
         declare a radius that holds (no smaller than the set) where the loss needs a bounded one.
@@ -88,6 +88,10 @@ class Region:
             checked_field(self, "radius", LEAST, MOST, ends="[]", error=DomainViolation, remedy=ball)
         for name in ("low", "high"):
             checked_field(self, name, -math.inf, math.inf, ends="[]", error=DomainViolation)
+        if self.low > MOST or self.high < -MOST:
+            raise DomainViolation(
+                f"low={self.low:g}, high={self.high:g}: a box that leaves out 0 must begin within {MOST:g} of it"
+            )
         if not self.low < self.high:
             raise DomainViolation(f"low={self.low:g} must be below high={self.high:g}: the box is empty")
         if self.constraints is None and (self.low > 0 or self.high < 0) and math.isfinite(self.radius):
@@ -105,6 +109,10 @@ class Region:
     def everywhere(self) -> bool:
         """Whether the set is all of R^p."""
         return not self.boxed and self.constraints is None and math.isinf(self.radius)
+
+    def nearest(self, p: int) -> float:
+        """Return the length of the point of the box that is nearest to 0 (p: int, number of features)."""
+        return math.sqrt(p) * max(self.low, -self.high, 0.0)
 
     def theta_norm(self, p: int) -> float:
         """Return a bound on ||theta||_2 over the set.

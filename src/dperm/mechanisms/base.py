@@ -21,6 +21,8 @@ from dperm.noise import Gaussian, SphericalLaplace
 SOLVER_SHARE, COVERED_TARGET, TARGET = 1e-3, 1e-9, 1e-6
 # What of the noise's length a default target has to be at least; the most that such a target may come to.
 _ROUNDED, _MOST_ROUNDED = 1e-12, 1e-3
+# By how much the length of theta may be above the target for its distance.
+_FURTHEST = 1e14
 # Beyond these standard deviations of the noise that hides the solver's error a coordinate is not at a kink or a wall.
 _REACH = 6
 # Far beyond any use; further out, sums of squares and quotients would leave the doubles.
@@ -157,10 +159,33 @@ def check_steepness(loss: Loss, domain: Domain, curvature: float | None, epsilon
         )
 
 
+def check_nearness(least: float, modulus: float, zeta: float, tolerance: float) -> None:
+    """Refuse a box so far from 0 that the last digit of theta is above the solver's target: of a total fit.
+
+    - least: the length of its point nearest to 0.
+    - modulus: m of the strong convexity; the target is a distance of tolerance zeta/m.
+    - Raises DomainViolation: if the target is below 1e-14 of `least`. Fits failed from 1.1e-16 on.
+    """
+    most = _FURTHEST * tolerance * zeta / modulus
+    if least > most:
+        raise DomainViolation(
+            f"low and high leave out 0, and no theta between them has a length below {least:.3g}: with clip=True no "
+            f"record may make fit fail, and that is promised up to {most:.3g} here, for the last digit of a longer "
+            "theta may be above the solver's target; move low and high towards 0, or raise tolerance"
+        )
+
+
 def target(tolerance: float) -> float:
     """Return the solver's public target, a share of zeta in [1e-12, 1]: above the rounding of a small data set."""
     remedy = "certificates hold with their rounding, which is above that; 1e-6 is usual"
     return number("tolerance", tolerance, LEAST_TOLERANCE, 1, ends="[]", remedy=remedy)
+
+
+def aimed(tolerance: float | None, solver_share: float) -> float:
+    """Return the solver's public target: the one asked for, or by default 1e-6, with a solver share 1e-9."""
+    if tolerance is None:
+        return COVERED_TARGET if solver_share > 0 else TARGET
+    return target(tolerance)
 
 
 def reachable(tolerance: float, length: float, budget: Budget) -> float:

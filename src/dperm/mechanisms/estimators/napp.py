@@ -8,7 +8,7 @@ import numpy as np
 from dperm.domain import MOST, Budget, Domain, number
 from dperm.errors import DomainViolation, InvalidBudget, ReleaseError
 from dperm.mechanisms import napp
-from dperm.mechanisms.base import share_or_default
+from dperm.mechanisms.base import aimed, check_nearness, share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.mechanisms.estimators.records import check_flags
 from dperm.mechanisms.napp import losses
@@ -65,7 +65,8 @@ class NAPP(LinearEstimator):
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's are add/remove.
     low, high : float or array_like, default=-inf, inf
-        Theta: low <= theta <= high in every coordinate, the intercept's too; low=0 is an orthant.
+        Theta: low <= theta <= high in every coordinate, the intercept's too; low=0 is an orthant. With `clip` a box
+        without 0 has to be near enough to it for the solver: the message says how near.
     x_norm : float, default=1.0
         Public bound zeta1 on the rows' l2 norm; 1e-4 or above, but for "ridge".
     y_bound : float, optional
@@ -281,7 +282,16 @@ class NAPP(LinearEstimator):
         given |= {"solver_share": share, "eta_bound": self._eta_bound()}
         return given | {"budget": Budget(self.epsilon, self.delta)}
 
+    def _check_nearness(self, features, domain):
+        """Refuse walls that are too far from 0, where no record may make `fit` fail."""
+        given = self._planned()
+        made = napp.plan(self.loss, features, domain=domain, **given)
+        least = float(np.linalg.norm(np.clip(0.0, *made.box)))
+        if self.clip and least > 0 and made.modulus > 0:
+            check_nearness(least, made.modulus, made.bounds.zeta12, aimed(self.tolerance, given["solver_share"]))
+
     def _release(self, X, y, loss, domain, rng):
+        self._check_nearness(X.shape[1], domain)
         release = napp.release(
             X, y, self.loss, domain=domain, rng=rng, rounds=self.rounds, rows=self.n_e, steps=self.steps,
             tolerance=self.tolerance, **self._planned(),

@@ -11,8 +11,10 @@ from dperm.errors import InvalidBudget, ReleaseError
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import balanced, objective
 from dperm.mechanisms.base import (
+    aimed,
     bounds,
     budget_event,
+    check_nearness,
     check_steepness,
     checked_share,
     curvature_or_default,
@@ -64,7 +66,8 @@ class ObjectivePerturbation(WeightedEstimator):
     radius : float, default=inf
         F: ||theta||_2 <= radius.
     low, high : float, default=-inf, inf
-        F: low <= theta <= high in every coordinate.
+        F: low <= theta <= high in every coordinate. A box without 0 has to be within 1e30 of it, and with `clip` near
+        enough for the solver: the message says how near.
     constraints : callable, optional
         F: maps the coefficients, as for `regularizer`, to a list of cvxpy constraints.
     calibration : {"tight", "paper", "separate"}, default="tight"
@@ -231,10 +234,14 @@ class ObjectivePerturbation(WeightedEstimator):
         # What is impossible for all of epsilon is named so.
         curvature_or_default(self.curvature, loss, within, self.epsilon)
         if self.curvature is not None or self.calibration == "paper":
+            tilting = self.epsilon * (1 - checked_share(self._share()))
+            known = curvature_or_default(self.curvature, loss, within, tilting)
+            self._check_nearness(known, loss, within, X.shape[1])
             return self._of_curvature(self.curvature, Budget(self.epsilon, self.delta), records, loss, domain, rng)
         n, budget = self._count(X.shape[0], rng)
-        try:
-            curvature = balanced.balanced_curvature(
+
+        def balancing(n):
+            return balanced.balanced_curvature(
                 loss,
                 within,
                 budget.share(1 - checked_share(self._share())),
@@ -244,7 +251,12 @@ class ObjectivePerturbation(WeightedEstimator):
                 steepest=STEEPEST,
                 declared=budget,
             )
-            return self._of_curvature(curvature, budget, records, loss, domain, rng)
+
+        try:
+            # The curvature falls with the number of records; where that is noisy, what is refused must not hang on it.
+            counted = self.n_public is None and self.neighbours == "add_remove"
+            self._check_nearness(balancing(1 if counted else n), loss, within, X.shape[1])
+            return self._of_curvature(balancing(n), budget, records, loss, domain, rng)
         except InvalidBudget as error:
             if budget.epsilon == self.epsilon:
                 raise
@@ -252,6 +264,14 @@ class ObjectivePerturbation(WeightedEstimator):
                 f"{error}; of epsilon={self.epsilon:g} counting the records leaves {budget.epsilon:g}, and `n_public` "
                 "or `curvature` all"
             ) from error
+
+    def _check_nearness(self, curvature, loss, within, features):
+        """Refuse a box that is too far from 0, where no record may make `fit` fail."""
+        region = self._region()
+        if self.clip and region.nearest(features) > 0:
+            modulus = max(curvature, self._regularizer().l2)
+            tolerance = aimed(self.tolerance, self._share())
+            check_nearness(region.nearest(features), modulus, bounds(loss, within)[0], tolerance)
 
     def _count(self, n, rng):
         """Return a number of records that may be known, and the budget that it leaves."""

@@ -40,7 +40,7 @@ import numpy as np
 from dperm.domain import Budget, Calibration, Domain, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import COVERED_TARGET, TARGET, Release, budget_event, checked_share, covered, target
+from dperm.mechanisms.base import Release, aimed, budget_event, checked_share, covered
 from dperm.mechanisms.napp import limit, literal, losses
 from dperm.mechanisms.napp import retrieval as retrieving
 from dperm.mechanisms.napp.arguments import box_of, counts_of, truncation_of
@@ -240,9 +240,7 @@ def release(
       For forms that are certified (`Plan.certified`), as all proved ones are.
     - Source: li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N8, N10, N11.
     """
-    if tolerance is None:
-        tolerance = COVERED_TARGET if solver_share > 0 else TARGET
-    tolerance = target(tolerance)
+    tolerance = aimed(tolerance, solver_share)
     counts_of(rows, steps, rounds)
     made = plan(
         loss, X.shape[1], penalty=penalty, strength=strength, domain=domain, budget=budget, neighbours=neighbours,

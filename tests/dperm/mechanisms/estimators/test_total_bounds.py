@@ -1,5 +1,6 @@
 """At extreme public bounds either no record makes a total `fit` fail, or the bounds are refused for every record."""
 
+import math
 from functools import partial
 
 import cvxpy as cp
@@ -358,3 +359,29 @@ def test_many_records_at_few_kinks_fail_no_stable_erm(loss, kind):
         y = np.ones(len(X)) if kind == "equal" else np.arange(len(X)) % 2 * 1.0
     given = NUMBERS if loss == "absolute" else {**LABELS, "classes": (0.0, 1.0)}
     told(dperm.StableERM(**given, **OPEN, loss=loss, total=0.01001, queries=3), X, y)
+
+
+WALLS = {
+    "objective": (partial(dperm.ObjectivePerturbation, **LABELS), 1e7),
+    "objective, curvature": (partial(dperm.ObjectivePerturbation, curvature=1.0, **LABELS), 1e6),
+    "objective, delta": (partial(dperm.ObjectivePerturbation, delta=1e-6, n_public=10, **LABELS), 1e6),
+    "napp": (partial(dperm.NAPP, **LABELS), 1e8),
+    "napp, ridge": (partial(dperm.NAPP, penalty="ridge", strength=100.0, **LABELS), 1e6),
+}
+
+
+@pytest.mark.parametrize("case", WALLS)
+def test_a_box_far_from_0_fails_for_no_record_or_is_refused(case):
+    """Before, from some 9e6 zeta/Delta on one record decided whether `fit` raised, and later every fit did."""
+    make, far = WALLS[case]
+    for low, high in ((far, 10 * far), (-10 * far, -far), (1e31, math.inf)):
+        # Of no record, too, which is nobody's doing.
+        for n in (0, 30):
+            with pytest.raises(dperm.errors.DomainViolation, match=r"low.* 0"):
+                make(low=low, high=high).fit(np.zeros((n, P)), ["yes"] * n)
+    with pytest.raises(dperm.errors.DomainViolation, match="promised up to") as refused:
+        make(low=far, high=math.inf).fit(np.zeros((0, P)), [])
+    most = float(str(refused.value).split("promised up to ")[1].split(" ")[0]) / math.sqrt(P)
+    for k, (rows, targets) in enumerate(few_of_all_kinds(20)[::3]):
+        wall = {"low": 0.99 * most} if k % 2 else {"high": -0.99 * most}
+        told(make(**wall), rows, np.where(targets > 0, "yes", "no"))
