@@ -19,12 +19,12 @@ Mode = Literal["science", "release"]
 # Sizes that users declare (bounds, knees): within these, what is made of them stays within a double, and the solver's
 # curvature within single precision.
 LEAST, MOST = 1e-30, 1e30
+LARGEST_EPSILON = 1e12  # above it a budget is no privacy at all, and what is computed of it leaves the doubles
 # Rows this little above the bound are rounding, and are scaled down to it; rows further above are an error.
 NORM_SLACK = 1e-9
 # No sum of squares of so large numbers leaves the doubles; public bounds end far below (MOST).
 _TAME = 1e100
-# By how many records' gradients the two data sets of a pair differ.
-_GRADIENTS = {"add_remove": 1, "replace": 2}
+_GRADIENTS = {"add_remove": 1, "replace": 2}  # by how many records' gradients the two data sets of a pair differ
 
 
 def one_of(name: str, value: Any, kind: Any) -> None:
@@ -43,7 +43,7 @@ def one_of(name: str, value: Any, kind: Any) -> None:
     ValueError
         If `value` is none of them; the message lists them.
     """
-    if value not in get_args(kind):
+    if not isinstance(value, str) or value not in get_args(kind):  # of an array `in` would ask each entry
         raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, get_args(kind)))}")
 
 
@@ -86,8 +86,7 @@ def number(
     below = given <= high if ends[1] == "]" else given < high
     if not (above and below):
         shown = given if real else repr(value)
-        remedy = remedy and f"; {remedy}"
-        raise error(f"{name}={shown} must be a number in {ends[0]}{low:g}, {high:g}{ends[1]}{remedy}")
+        raise error(f"{name}={shown} must be a number in {ends[0]}{low:g}, {high:g}{ends[1]}{remedy and '; '}{remedy}")
     return given
 
 
@@ -99,7 +98,7 @@ def _as_float(value: Real) -> float:
 
 
 def integer(name: str, value: Any, least: int, remedy: str, *, error: type[ValueError] = ValueError) -> int:
-    """Return `value` as an int, or refuse it: an integer of `least` or above, neither a bool, a float nor a string.
+    """Return `value` as an int, or refuse it: an integer from `least` to 2^53, neither a bool, a float nor a string.
 
     Parameters
     ----------
@@ -109,6 +108,8 @@ def integer(name: str, value: Any, least: int, remedy: str, *, error: type[Value
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise error(f"{name}={value!r} must be an integer, {least} or above; {remedy}")
+    if value > 2**53:
+        raise error(f"{name} must be an integer of at most 2^53; {remedy}")
     return int(value)
 
 
@@ -144,7 +145,7 @@ class Budget:
     Parameters
     ----------
     epsilon : float
-        In (0, inf).
+        In (0, 1e12].
     delta : float
         In [0, 1); 0 for pure differential privacy.
 
@@ -158,8 +159,8 @@ class Budget:
     delta: float = 0.0
 
     def __post_init__(self):
-        checked_field(self, "epsilon", 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
-        pure = "take 0 for pure privacy, else well below 1/n (say 1.0e-6)"
+        usual, pure = "usual values are 0.1 to 10", "take 0 for pure privacy, else well below 1/n (say 1.0e-6)"
+        checked_field(self, "epsilon", 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy=usual)
         checked_field(self, "delta", 0, 1, ends="[)", error=InvalidBudget, remedy=pure)
 
     def share(self, fraction: float) -> "Budget":
@@ -175,9 +176,8 @@ class Budget:
         InvalidBudget
             If the fraction is not in (0, 1]: no share is more than the whole.
         """
-        fraction = number(
-            "fraction", fraction, 0, 1, ends="(]", error=InvalidBudget, remedy="it is a share of the budget"
-        )
+        remedy = "it is a share of the budget"
+        fraction = number("fraction", fraction, 0, 1, ends="(]", error=InvalidBudget, remedy=remedy)
         return Budget(self.epsilon * fraction, self.delta * fraction)
 
 
@@ -234,8 +234,7 @@ class PrivacyStatement:
     guarantee : {"proved", "proved_exact", "claimed", "none"}
         `proved`: a proof covers exactly the released value. `proved_exact`: a proof covers the exact minimiser, and the
         released value lies within the solver's certified error of it (erratum K8). `claimed`: the word of the paper
-        alone, or of the user (a learner's `stability`, a kernel of one's own). `none`: the printed constants give no
-        guarantee.
+        alone, or of the user (a `stability`, a kernel of one's own). `none`: the printed constants give no guarantee.
     seeded : bool
         True if the noise came from a seed: for science only, whoever knows the seed knows the noise.
     event : dp_accounting.DpEvent

@@ -111,7 +111,18 @@ class Region:
         return not self.boxed and self.constraints is None and math.isinf(self.radius)
 
     def nearest(self, p: int) -> float:
-        """Return the length of the point of the box that is nearest to 0 (p: int, number of features)."""
+        """Return the length of the point of the box that is nearest to 0.
+
+        Parameters
+        ----------
+        p : int
+            Number of features.
+
+        Returns
+        -------
+        float
+            0 where the box holds 0.
+        """
         return math.sqrt(p) * max(self.low, -self.high, 0.0)
 
     def theta_norm(self, p: int) -> float:

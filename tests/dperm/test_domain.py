@@ -17,14 +17,19 @@ from dperm.domain import NORM_SLACK, Budget, Domain, PrivacyStatement, bounded_r
 from dperm.errors import DomainViolation, DpermError, InvalidBudget, ReleaseError
 
 not_numbers = st.sampled_from(["1", "1e-6", None, True, False, 1j, [1.0], np.array([1.0, 2.0])])
-bad_epsilons = st.one_of(st.floats(max_value=0.0), st.sampled_from([math.inf, math.nan, 0, -1]), not_numbers)
+bad_epsilons = st.one_of(
+    st.floats(max_value=0.0),
+    st.floats(min_value=1e12, exclude_min=True),
+    st.sampled_from([math.inf, math.nan, 0, -1]),
+    not_numbers,
+)
 bad_deltas = st.one_of(
     st.floats(min_value=1.0),
     st.floats(max_value=0.0, exclude_max=True),
     st.sampled_from([math.nan, 1, -1]),
     not_numbers,
 )
-good_epsilons = st.floats(min_value=0.0, exclude_min=True, allow_infinity=False)
+good_epsilons = st.floats(min_value=0.0, exclude_min=True, max_value=1e12)
 good_deltas = st.floats(min_value=0.0, max_value=1.0, exclude_max=True)
 
 

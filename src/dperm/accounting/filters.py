@@ -23,7 +23,7 @@ from scipy import optimize
 
 from dperm.accounting import composition
 from dperm.accounting.gaussian import SMALLEST_DELTA
-from dperm.domain import number
+from dperm.domain import LARGEST_EPSILON, number
 from dperm.errors import InvalidBudget
 
 ACCOUNTANTS = ("basic", "advanced", "zcdp", "optimal", "bounded_range")
@@ -197,8 +197,12 @@ def rho(each: float, bounded_range: bool) -> float:
 
 def _checked(epsilon: float, each: float) -> tuple[float, float]:
     """Return both as Python's numbers."""
-    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
-    return epsilon, number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
+    epsilon = number(
+        "epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="usual values are 0.1 to 10"
+    )
+    return epsilon, number(
+        "each", each, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is the epsilon of one answer"
+    )
 
 
 def _speaking(names: tuple[str, ...], answers: int) -> list[str]:

@@ -17,7 +17,7 @@ kifer2012 (docs/privacy.md, section 9).
 import math
 
 from dperm.accounting import composition
-from dperm.accounting.gaussian import SMALLEST_DELTA, gaussian_ratio
+from dperm.accounting.gaussian import SMALLEST_DELTA, gaussian_ratio, hockey_stick
 from dperm.domain import Budget
 from dperm.errors import InvalidBudget
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 
 def of_gaussians(budget: Budget, k: int) -> Budget:
-    """Return an (e, delta) whose Gaussian ratio is a/sqrt(k), rounded down.
+    """Return an (e, d) whose Gaussian ratio is a/sqrt(k), rounded down; d < delta where e would be below epsilon/k.
 
     Parameters
     ----------
@@ -40,6 +40,11 @@ def of_gaussians(budget: Budget, k: int) -> Budget:
     Budget
         Of each.
 
+    Raises
+    ------
+    InvalidBudget
+        If that leaves no d above 1e-300.
+
     References
     ----------
     Dong, Roth & Su 2022, Corollary 3.3.
@@ -47,7 +52,18 @@ def of_gaussians(budget: Budget, k: int) -> Budget:
     if k == 1:
         return budget
     most = gaussian_ratio(budget.epsilon, budget.delta) * (1 - _ROUNDING) / math.sqrt(k)
-    low, high = 0.0, budget.epsilon
+    basic = budget.epsilon / k
+    if gaussian_ratio(basic, budget.delta) > most:
+        # So large a delta allows more than `most` at no epsilon at all: it shrinks as well.
+        each = budget.epsilon / math.sqrt(k)
+        delta = float(hockey_stick(each, most)) * (1 - 1e-9)
+        if delta < SMALLEST_DELTA:
+            raise InvalidBudget(
+                f"epsilon={budget.epsilon:g}, delta={budget.delta:g} for {k} Gaussian releases leave each no delta of "
+                f"{SMALLEST_DELTA:g} or above; take fewer of them, or a larger budget"
+            )
+        return Budget(each, delta)
+    low, high = basic, budget.epsilon
     # Bisection keeps to the side that is safe: ratios grow with epsilon.
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
@@ -70,6 +86,11 @@ def of_any(budget: Budget, k: int) -> Budget:
     Budget
         Of each.
 
+    Raises
+    ------
+    InvalidBudget
+        If delta leaves each less than 1e-300.
+
     References
     ----------
     Kairouz, Oh & Viswanath 2015, Theorem 3.3.
@@ -77,6 +98,11 @@ def of_any(budget: Budget, k: int) -> Budget:
     basic = budget.epsilon / k
     if k == 1 or not budget.delta:
         return Budget(basic, budget.delta)
+    if budget.delta / (2 * k) < SMALLEST_DELTA:
+        raise InvalidBudget(
+            f"delta={budget.delta:g} leaves each of {k} releases less than {SMALLEST_DELTA:g}; take 0 for pure "
+            "privacy, or a larger delta, say 1e-6"
+        )
     room, rounding = budget.delta / 2, 1 + composition.optimal_rounding(k)
     each = composition.largest(lambda e: rounding * composition.optimal_delta(budget.epsilon, e, k), basic, room)
     return Budget(max(basic, each), budget.delta / (2 * k))

@@ -11,15 +11,17 @@ from dp_accounting.pld import pld_privacy_accountant
 from dperm.accounting import shares
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget
+from dperm.errors import InvalidBudget
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "k"), [(1.0, 1e-6, 3), (0.2, 1e-4, 10), (5.0, 1e-8, 7)])
+@pytest.mark.parametrize(("epsilon", "delta", "k"), [(1.0, 1e-6, 3), (0.2, 1e-4, 10), (5.0, 1e-8, 7), (0.1, 1e-3, 900)])
 def test_gaussian_releases_of_these_shares_spend_the_whole_and_no_more(epsilon, delta, k):
     share = shares.of_gaussians(Budget(epsilon, delta), k)
     each = gaussian_ratio(share.epsilon, share.delta)
     whole = gaussian_ratio(epsilon, delta)
     assert whole * (1 - 1e-6) <= math.sqrt(k) * each <= whole
-    assert epsilon / k < share.epsilon < epsilon
+    # Of 900 releases even e = 0 with all of delta would have too large a ratio: before, there was no share.
+    assert epsilon / k < share.epsilon < epsilon and 0 < share.delta <= delta
     accountant = pld_privacy_accountant.PLDAccountant(value_discretization_interval=1e-3)
     accountant.compose(dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(1 / each), k))
     assert accountant.get_epsilon(delta) == pytest.approx(epsilon, rel=5e-3)
@@ -49,6 +51,13 @@ def test_any_releases_of_these_shares_stay_within_the_whole(epsilon, delta, k):
 
 def test_many_releases_get_more_than_an_equal_part():
     assert shares.of_any(Budget(1.0, 1e-6), 1000).epsilon > 5 / 1000
+
+
+@pytest.mark.parametrize("delta", [1e-306, 1e-300, 5e-300])
+def test_a_delta_too_small_to_share_is_named(delta):
+    """Before, SciPy spoke of f(a) and f(b)."""
+    with pytest.raises(InvalidBudget, match=r"delta=.* leaves each of 3 releases less than 1e-300; take 0 for pure"):
+        shares.of_any(Budget(1.0, delta), 3)
 
 
 def test_one_release_has_all_of_it():

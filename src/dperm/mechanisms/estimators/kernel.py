@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from dperm import kernels
 from dperm.domain import (
@@ -240,6 +240,17 @@ class _PlusOne:
 
     def __call__(self, X, V):
         return self.kernel(X, V) + 1.0
+
+
+def public_points(public: Any) -> Any:
+    """Return the user's public points as floats, dense or CSR, or refuse them by their name."""
+    try:
+        return check_array(public, dtype=np.float64, accept_sparse="csr", input_name="public")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            "public must be a table of finite numbers, one point a row and a column for each of X's; "
+            f"{type(public).__name__} is none: {error}"
+        ) from error
 
 
 def _zeroed(X: kernels.Rows, rows: np.ndarray) -> kernels.Rows:

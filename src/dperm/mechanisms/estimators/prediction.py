@@ -138,7 +138,8 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         # What was declared wrongly is blamed before the rows are.
         Budget(self.epsilon, self.delta)
         one_of("neighbours", self.neighbours, Neighbours)
-        if self.calibration not in self.calibrations:
+        # Of an array `in` would ask each entry.
+        if not isinstance(self.calibration, str) or self.calibration not in self.calibrations:
             allowed = ", ".join(map(repr, self.calibrations))
             raise ValueError(f"calibration={self.calibration!r} is not one of {allowed}")
         check_flags(self, "clip")

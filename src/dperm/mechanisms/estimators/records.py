@@ -20,6 +20,7 @@ Shapes and types that nobody takes are refused here, before scikit-learn sees th
 how many there are.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from numbers import Real
 from typing import Any
@@ -28,7 +29,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from dperm.errors import DomainViolation
+from dperm.errors import DataError, DomainViolation
 from dperm.values import equal, read_number
 
 _NUMBERS, _TEXT = "biuf", "US"
@@ -199,6 +200,13 @@ def table(X: Any, *, always: bool = False) -> Any:
 
 def shaped(X: Any, *, always: bool = False) -> Any:
     """Return X as it is if it has types, a list of rows as an array, or refuse its shape (ValueError), as `table`."""
+    names = getattr(X, "column_names", getattr(X, "columns", ()))
+    twice = [] if isinstance(X, list) else [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"X has more than once the column {', '.join(map(repr, twice))}; give each column a name of its own, or "
+            "drop it from X"
+        )
     rows = _typed_rows(_listed(_unmasked(X)))
     if len(rows.shape) != 2:
         raise ValueError(f"X has {len(rows.shape)} dimensions, not 2. Reshape your data to (records, columns)")

@@ -86,6 +86,8 @@ class Student(MetaEstimatorMixin, BaseEstimator):
                 "teacher=None: the teacher stays behind when a student is pickled or copied; make a Student of a "
                 "fitted private predictor"
             )
+        if isinstance(self.teacher, type) or not (hasattr(self.teacher, "fit") and hasattr(self.teacher, "predict")):
+            raise ValueError(f"teacher={self.teacher!r} must be a fitted private predictor, an object")
         check_is_fitted(self.teacher)
         labels = getattr(self.teacher, "classes_", None)
         # Whatever can be refused is refused before an answer is charged.

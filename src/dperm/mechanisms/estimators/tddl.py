@@ -4,12 +4,11 @@ import dataclasses
 import math
 
 import numpy as np
-from sklearn.utils import check_array
 
 from dperm import kernels
 from dperm.domain import Mended, integer, one_of
 from dperm.errors import DomainViolation
-from dperm.mechanisms.estimators.kernel import KernelEstimator
+from dperm.mechanisms.estimators.kernel import KernelEstimator, public_points
 from dperm.mechanisms.kernel import tddl
 from dperm.mechanisms.kernel.constants import a_priori_radius
 
@@ -161,7 +160,7 @@ class TDDL(KernelEstimator):
 
     def _given(self):
         """Return the user's public points as an array."""
-        return check_array(self.public, dtype=np.float64, accept_sparse="csr", input_name="public")
+        return public_points(self.public)
 
     def _points(self, X, rng):
         """Return Z; whether rows of X are among them is not looked at, for an error would tell."""

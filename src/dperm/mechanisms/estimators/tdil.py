@@ -4,12 +4,11 @@ import dataclasses
 import math
 
 import numpy as np
-from sklearn.utils import check_array
 
 from dperm import kernels
 from dperm.domain import Mended, number, one_of
 from dperm.mechanisms.estimators.interactive import check_radius, warn_vacuous, with_radius
-from dperm.mechanisms.estimators.kernel import KernelEstimator
+from dperm.mechanisms.estimators.kernel import KernelEstimator, public_points
 from dperm.mechanisms.kernel import tddl, tdil
 
 
@@ -176,7 +175,7 @@ class TDIL(KernelEstimator):
         d = X.shape[1]
         if self.public is None:
             return self.x_norm * tdil.net(d, self.nu)
-        Z = check_array(self.public, dtype=np.float64, accept_sparse="csr", input_name="public")
+        Z = public_points(self.public)
         if Z.shape[1] != d:
             raise ValueError(f"public has {Z.shape[1]} columns, and X has {d}; give points of the same space")
         return Z

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dperm.domain import Calibration, integer, number
+from dperm.domain import MOST, Calibration, integer, number
 from dperm.errors import DomainViolation
 from dperm.mechanisms.napp.noise import Variant
 
@@ -29,12 +29,14 @@ def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> 
     for name, given in (("low", low), ("high", high)):
         try:
             wall = np.broadcast_to(np.asarray(given, float), (features,))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DomainViolation(
                 f"{name}={given!r} must be a number, or one for each of {features} features"
             ) from None
         if np.isnan(wall).any():
             raise DomainViolation(f"{name}={given!r} must hold no NaN; leave it out where theta is free")
+        if (wall > MOST if name == "low" else wall < -MOST).any():
+            raise DomainViolation(f"{name}={given!r}: a box that leaves out 0 must begin within {MOST:g} of it")
         walls.append(wall)
     if not (walls[0] < walls[1]).all():
         j = int(np.argmin(walls[0] < walls[1]))

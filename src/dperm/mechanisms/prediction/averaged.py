@@ -32,7 +32,7 @@ from fractions import Fraction
 import numpy as np
 
 from dperm import grid
-from dperm.domain import Calibration, Neighbours, integer, number, one_of
+from dperm.domain import LARGEST_EPSILON, Calibration, Neighbours, integer, number, one_of
 from dperm.errors import InvalidBudget
 
 CALIBRATIONS = ("paper", "tight")
@@ -170,4 +170,6 @@ def _least_scale(r: int, epsilon: float) -> float:
 
 def _checked(r: int, epsilon: float) -> float:
     integer("shards", r, 1, "shards_needed(alpha, epsilon) gives one", error=InvalidBudget)
-    return number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+    return number(
+        "epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="usual values are 0.1 to 10"
+    )

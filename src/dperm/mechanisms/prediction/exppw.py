@@ -37,7 +37,7 @@ from scipy.special import expit
 
 from dperm import grid
 from dperm.compiled import compiled
-from dperm.domain import Guarantee, Neighbours, number, one_of
+from dperm.domain import LARGEST_EPSILON, Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 
 CALIBRATIONS = ("paper", "tight")
@@ -64,7 +64,9 @@ class Walk(NamedTuple):
 
 def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace") -> float:
     """Return by how much the log-odds of the bit move with a unit of V (epsilon/2, or epsilon (paper; add/remove))."""
-    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
+    epsilon = number(
+        "epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is that of one answer"
+    )
     one_of("calibration", calibration, Offered)
     one_of("neighbours", neighbours, Neighbours)
     return STEPS[calibration, neighbours] * epsilon

@@ -42,6 +42,9 @@ from dperm.domain import Neighbours, one_of
 from dperm.errors import DataError
 from dperm.mechanisms.prediction import draws
 
+# Shards: each has a model, a seed and a vote.
+_MOST = 10**8
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -62,6 +65,8 @@ def counted(r: Any) -> int:
             f"shards={r if real else repr(r)} must be an integer, 2 or above: it is the number of parts of the data, "
             "and fewer are no vote; take 2 or more, or one private model"
         )
+    if r > _MOST:
+        raise ValueError(f"shards must be at most {_MOST:,}: each of them needs records of its own")
     return int(r)
 
 

@@ -1,5 +1,6 @@
 """Which store a `state` names."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,10 @@ _SQLITE = "sqlite:///"
 
 def place(state: Any) -> Path | str:
     """Return a path or the URL of a database, absolute, or raise ConfigError for a URL that is none of these."""
+    if not isinstance(state, str | os.PathLike):
+        raise ConfigError(
+            f"state={state!r} must be a path, sqlite:///path or postgresql://host/database; leave it out for no journal"
+        )
     words = str(state)
     found = _URL.match(words)
     if not found:
