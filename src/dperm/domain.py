@@ -24,6 +24,8 @@ LARGEST_EPSILON = 1e12  # above it a budget is no privacy at all, and what is co
 NORM_SLACK = 1e-9
 # No sum of squares of so large numbers leaves the doubles; public bounds end far below (MOST).
 _TAME = 1e100
+# No number up to this one leaves single precision.
+SINGLE = 1e38
 _GRADIENTS = {"add_remove": 1, "replace": 2}  # by how many records' gradients the two data sets of a pair differ
 
 
@@ -299,10 +301,10 @@ class PrivacyStatement:
         return f"{promise}; {covered}; {errors}; guarantee: {word}; {use} ({self.calibration}; {self.source})"
 
 
-def tame_rows(X: Any) -> Any:
+def tame_rows(X: Any, *, most: float = _TAME) -> Any:
     """Return X without NaN, infinity or numbers beyond 1e100: what comes first where clipping makes `fit` total.
 
-    A row that holds NaN or infinity becomes the zero row, and one with an entry beyond 1e100 is scaled down until none
+    A row that holds NaN or infinity becomes the zero row, and one with an entry beyond `most` is scaled down until none
     is. What becomes of a row depends on that row alone: so data sets that differ by one record (added,
     removed or replaced) are mapped to data sets that differ by at most one, and every sensitivity stands.
 
@@ -310,6 +312,8 @@ def tame_rows(X: Any) -> Any:
     ----------
     X : ndarray or CSR, shape (n, p)
         Floats; n may be 0.
+    most : float
+        Above 0.
 
     Returns
     -------
@@ -320,12 +324,12 @@ def tame_rows(X: Any) -> Any:
         return X
     is_sparse = hasattr(X, "indptr")
     top = abs(X).max(axis=1).toarray().ravel() if is_sparse else np.maximum(X.max(axis=1), -X.min(axis=1))
-    odd = ~(top <= _TAME)
+    odd = ~(top <= most)
     if not odd.any():
         return X
     X, broken = X.copy(), ~np.isfinite(top)
     # A little inward, so that rounding leaves nothing above.
-    inward = _TAME * (1 - 4 * np.finfo(float).eps)
+    inward = most * (1 - 4 * np.finfo(float).eps)
     factors = np.where(broken, 0.0, np.where(odd, inward / np.where(odd & ~broken, top, 1.0), 1.0))
     if is_sparse:
         entries = np.diff(X.indptr)

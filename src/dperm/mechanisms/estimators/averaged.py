@@ -54,8 +54,9 @@ class AveragedPrediction(PrivatePredictor):
         Under "add_remove" the number of records is private: records choose their shards, and `shards` has to be given.
     clip : bool, default=False
         Take every label but `classes[1]` for the negative one, move targets into [low, high], put zero rows for rows
-        that hold NaN or infinity, and 0 for what a shard's learner does not answer, instead of raising. With declared
-        `classes`, `fit` and `predict` then never fail or warn because of a record (docs/privacy.md, section 1).
+        that hold NaN or infinity, scale rows with an entry beyond 1e38 down to it, and take 0 for what a shard's
+        learner does not answer, instead of raising. With declared `classes`, `fit` and `predict` then never fail or
+        warn because of a record (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     state : path-like or URL, optional

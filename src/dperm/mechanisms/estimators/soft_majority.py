@@ -58,8 +58,9 @@ class SoftMajority(PrivatePredictor):
         The paper's are replace-one.
     clip : bool, default=False
         Take every label that is none of `classes` for the first one, put zero rows for rows that hold NaN or
-        infinity, and the first class for what a shard's learner does not answer, instead of raising. With declared
-        `classes`, `fit` and `predict` then never fail or warn because of a record (docs/privacy.md, section 1).
+        infinity, scale rows with an entry beyond 1e38 down to it, and take the first class for what a shard's learner
+        does not answer, instead of raising. With declared `classes`, `fit` and `predict` then never fail or warn
+        because of a record (docs/privacy.md, section 1).
     classes : tuple of labels, optional
         Public labels, (negative, positive) or more than two. Left out, they are taken from y with a
         `PrivacyLeakWarning`.

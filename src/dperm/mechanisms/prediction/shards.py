@@ -17,8 +17,9 @@ A model must be its shard's own: a base learner whose clones are one object, or 
 An exception of a base learner is an output of its shard's records, outside every privacy statement (docs/privacy.md,
 section 1). Its message gives no value of the data and, where n is private, no number of records; nor does the cause.
 So that there is none, the learner must not fail on any shard, however small, neither in `fit` nor in `predict`; or
-`total` puts the public constant 0 wherever it fails, which is its shard's own affair like any other answer. A failure
-in `predict` costs as much as an answer: the predictors charge before they ask the models.
+`total` puts the public constant 0 wherever it fails, which is its shard's own affair like any other answer; of a batch
+for those rows alone that fail by themselves, because others' rows may stand in it. A failure in `predict` costs as much
+as an answer: the predictors charge before they ask the models.
 
 Sources: dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
 """
@@ -29,7 +30,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -125,12 +126,12 @@ def fit_shards(
 
 
 def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
-    """Return what each of r models says of each row, NaN too, (r, m); with `total` 0, in silence, where one fails."""
+    """Return what each of r models says of each row, NaN too, (r, m); with `total` 0, in silence, where one fails.
+
+    With `total` a row's answer is that of the row alone: where the batch fails, its parts are asked.
+    """
     found = np.empty((len(models), X.shape[0]))
     for k, (model, (said, failure)) in enumerate(zip(models, _answers(models, X, total), strict=True)):
-        if total:
-            found[k] = said if not failure and said.shape == found[k].shape else 0.0
-            continue
         if failure:
             raise DataError(
                 f"{type(model).__name__} of shard {k} fails to predict ({failure}); take fewer shards, so that each "
@@ -259,7 +260,25 @@ def _answers(models: list[Any], X: Any, total: bool) -> list[tuple[np.ndarray, s
             # The number of a shard is public, and as good a seed as any.
             begin(k)
             answers.append(_said(model, X))
+            if total and (answers[-1][1] or answers[-1][0].shape != (X.shape[0],)):
+                answers[-1] = _apart(model, X, lambda k=k: begin(k)), ""
     return answers
+
+
+def _apart(model: Any, X: Any, begin: Callable[[], None]) -> np.ndarray:
+    """Predictions of rows that fail together: 0 for those that fail alone as well, so that none spoils another's.
+
+    By halves: of m rows among which one fails, 2 log2(m) calls.
+    """
+    if X.shape[0] <= 1:
+        return np.zeros(X.shape[0])
+    found = []
+    for part in (X[: X.shape[0] // 2], X[X.shape[0] // 2 :]):
+        begin()
+        said, failure = _said(model, part)
+        whole = not failure and said.shape == (part.shape[0],)
+        found.append(said if whole else _apart(model, part, begin))
+    return np.concatenate(found)
 
 
 def _said(model: Any, X: Any) -> tuple[np.ndarray, str]:
