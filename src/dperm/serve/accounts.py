@@ -7,6 +7,9 @@ They stand in the log that has the charges and the answers, so that one commit w
     ["used", id, new, rows]                  about to be answered to it: rows, of which so many are new and charged
     ["used", id, new, rows, retry, body]     the same under an idempotency key, of which and the body salted digests
 
+A request without new rows is no record, or repeats, which are free, would fill the disk: there is nothing that a retry
+of it could be charged twice. Its idempotency key is kept in memory, to refuse another body under it.
+
 A key is `dperm_<id>_<secret>`, its secret 256 bits of the system's randomness: no search finds it from a digest.
 The digest alone is kept, salted by the ledger, and compared in constant time.
 
@@ -48,6 +51,7 @@ class Account:
     - rate: requests a minute.
     - used: new rows that were charged to it.
     - retries: digests of its last idempotency keys, each with that of the body that came with it, and what it cost.
+    - free: the same of those under which nothing was charged, as this process knows them.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Account:
     used: int = 0
     revoked: bool = False
     retries: dict[str, tuple[str, "Cost"]] = dataclasses.field(default_factory=dict)
+    free: dict[str, tuple[str, "Cost"]] = dataclasses.field(default_factory=dict)
 
     @property
     def remaining(self) -> int | None:
@@ -67,7 +72,7 @@ class Account:
 
 
 class Accounts(Listener):
-    """All accounts of a ledger; every method but `forget` and `replay` needs the turn."""
+    """All accounts of a ledger; every method but `forget` and `replay` needs the turn, for `of` to be up to date."""
 
     def __init__(self, serving: Serving):
         self.serving = serving
@@ -123,9 +128,16 @@ class Accounts(Listener):
 
     def use(self, account: Account, new: int, rows: int, *retry: str) -> Cost:
         """Charge new rows, of so many, to an account, before they are answered (retry: two digests, or none)."""
-        if new or retry:
+        if new:
             self._write(["used", account.id, new, rows, *retry])
-        return Cost(new, rows - new, account.remaining)
+        cost = Cost(new, rows - new, account.remaining)
+        if retry and not new:
+            _keep(account.free, *retry, cost)
+        return cost
+
+    def before(self, account: Account, retry: str) -> tuple[str, Cost] | None:
+        """Return what came under an idempotency key (its digest): the digest of the body, and what that cost."""
+        return account.retries.get(retry) or account.free.get(retry)
 
     def _write(self, record: list) -> None:
         self.serving.write(record)
@@ -135,6 +147,10 @@ class Accounts(Listener):
 def _take(account: Account, new: int, rows: int, retry: str | None = None, body: str = "") -> None:
     account.used += new
     if retry is not None:
-        account.retries[retry] = body, Cost(new, rows - new, account.remaining)
-        if len(account.retries) > _RETRIES:
-            del account.retries[next(iter(account.retries))]
+        _keep(account.retries, retry, body, Cost(new, rows - new, account.remaining))
+
+
+def _keep(kept: dict[str, tuple[str, Cost]], retry: str, body: str, cost: Cost) -> None:
+    kept[retry] = body, cost
+    if len(kept) > _RETRIES:
+        del kept[next(iter(kept))]

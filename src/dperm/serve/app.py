@@ -76,8 +76,10 @@ def made(service: Service, broken: Callable[[bool], None] = lambda lost: None) -
         """Answer a batch of rows: all of them or none. Rows that have an answer get it again for nothing."""
         secret = _secret(key)
         if not accounts.KEY.fullmatch(secret or ""):
-            # Before anything is read: nobody without a key keeps the server busy.
             raise Wrong(401, NO_KEY)
+        # Before anything is read: nobody without a key keeps the server busy. One that is not known may be new.
+        if not service.knows(secret):
+            await told(Asked(secret, known=True))
         body = await _read(request)
         retry = request.headers.get("idempotency-key")
         if retry is not None and not _RETRY.fullmatch(retry):
@@ -190,7 +192,7 @@ def _rows(service: Service, body: bytes) -> np.ndarray:
         # Not the value: only where, and what it should be.
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))[:100]
-        words = f"{place}: {first['msg']}" if first["type"] != "json_invalid" else "the body is no JSON"
+        words = f"{place or 'body'}: {first['msg']}" if first["type"] != "json_invalid" else "the body is no JSON"
         raise Wrong(422, words) from None
     if (given.rows is None) == (given.records is None):
         raise Wrong(422, "give either rows or records")

@@ -5,9 +5,11 @@ filled up with spaces, which JSON allows at its end: its length is a function of
 """
 
 import json
-from typing import Any, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
 # What an answer may hold beside its answers: three counts of at most 20 digits and their names.
 _BESIDE = 160
@@ -28,12 +30,37 @@ TITLES = {
 Cell = str | int | float | bool | None
 
 
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    for cell in record.values():
+        if not isinstance(cell, Cell) or (isinstance(cell, float) and not math.isfinite(cell)):
+            raise PydanticCustomError("cell", "a cell is a text, a finite number, true, false or null")
+    return record
+
+
+# Each list and record is refused for the first that is wrong in it: to list a million others takes seconds, and memory.
+_Row = Annotated[list[float], Field(fail_fast=True)]
+_Record = Annotated[
+    dict[str, Any], AfterValidator(_checked), WithJsonSchema(TypeAdapter(dict[str, Cell]).json_schema())
+]
+
+
 class Rows(BaseModel):
     """What `/v1/predict` takes: `rows`, or with an encoder raw `records`."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-    rows: list[list[float]] | None = Field(None, description="one list of numbers a row, in the order of the columns")
-    records: list[dict[str, Cell]] | None = Field(None, description="raw records, where the model has a schema")
+    model_config = ConfigDict(
+        extra="allow", strict=True, allow_inf_nan=False, json_schema_extra={"additionalProperties": False}
+    )
+    rows: list[_Row] | None = Field(
+        None, fail_fast=True, description="one list of numbers a row, in the order of the columns"
+    )
+    records: list[_Record] | None = Field(None, fail_fast=True, description="raw records, where the model has a schema")
+
+    @model_validator(mode="after")
+    def _known(self) -> "Rows":
+        # For the same reason: by itself pydantic would list each name.
+        if self.model_extra:
+            raise PydanticCustomError("names", "rows or records, and nothing else")
+        return self
 
 
 class Answers(BaseModel):
@@ -88,6 +115,9 @@ def answers(found: list, charged: int, repeated: int, remaining: int | None, wid
 
 
 def problem(status: int, detail: str) -> bytes:
-    """Return the body of an error; all are of one length."""
-    said = {"type": "about:blank", "title": TITLES[status], "status": status, "detail": detail}
-    return json.dumps(said, separators=(",", ":")).encode("ascii").ljust(_PROBLEM)
+    """Return the body of an error; all are of one length, for which a long detail is cut."""
+    said: dict[str, Any] = {"type": "about:blank", "title": TITLES[status], "status": status, "detail": detail}
+    while (over := len(body := json.dumps(said, separators=(",", ":")).encode("ascii")) - _PROBLEM) > 0:
+        # A character takes twelve at most.
+        said["detail"] = said["detail"][: -(over // 12 + 1)]
+    return body.ljust(_PROBLEM)

@@ -51,12 +51,42 @@ class Model:
     card: dict[str, Any]
 
     def fitted(self, ledger: str | Path | None, random_state: Any = None) -> Any:
-        """Return the estimator, fitted on the records, that answers on a ledger; without one in this process alone."""
+        """Return the estimator, fitted on the records, that answers on a ledger; without one in this process alone.
+
+        - Raises CorruptFile: where `pack` would not have written the file.
+        """
         # A journal may be bound to a fit by its last bits, which must not depend on who fits.
         with threadpool_limits(1), warnings.catch_warnings():
             # Said when it was packed, by public numbers alone.
             warnings.simplefilter("ignore", RuntimeWarning)
-            return clone(self.estimator).set_params(state=ledger, random_state=random_state).fit(self.X, self.y)
+            try:
+                made = clone(self.estimator).set_params(state=ledger, random_state=random_state).fit(self.X, self.y)
+                check_served(made)
+            except (DpermError, OSError, MemoryError):
+                raise
+            # What `pack` has fitted cannot fail so: somebody else wrote the file. Words might quote a record.
+            except Exception as error:
+                what = str(error) if isinstance(error, NotServed) else f"{type(error).__name__} in `fit`"
+                raise CorruptFile(f"the model file holds what `dperm pack` would refuse: {what}") from None
+        return made
+
+
+class NotServed(ValueError):
+    """Of a fitted estimator that no service may answer with."""
+
+
+def check_served(fitted: Any) -> None:
+    """Refuse a fitted estimator without a proof, or one that a record could make fail (NotServed)."""
+    told = fitted.privacy_
+    if getattr(fitted, "answers", "each") == "model":
+        raise NotServed("answers='model' is one released model, which needs no service: give it to who asks")
+    if not told.guarantee.startswith("proved"):
+        raise NotServed(f"guarantee={told.guarantee!r}: only what is proved is served; {told.reason}")
+    if not told.total:
+        raise NotServed(
+            "with clip=False, or labels taken from the data, a record could make the service fail: pass clip=True and "
+            "the public `classes`"
+        )
 
 
 def pack(estimator: Any, X: Any, y: Any, path: str | Path, *, encoder: PublicEncoder | None = None) -> None:
@@ -91,17 +121,8 @@ def pack(estimator: Any, X: Any, y: Any, path: str | Path, *, encoder: PublicEnc
     """
     words = allowed.written(estimator)
     trial = clone(estimator).set_params(state=None)
-    if getattr(estimator, "answers", "each") == "model":
-        raise ValueError("answers='model' is one released model, which needs no service: give it to who asks")
     trial.fit(X, y)
-    told = trial.privacy_
-    if not told.guarantee.startswith("proved"):
-        raise ValueError(f"guarantee={told.guarantee!r}: only what is proved is served; {told.reason}")
-    if not told.total:
-        raise ValueError(
-            "with clip=False, or labels taken from the data, a record could make the service fail: pass clip=True and "
-            "the public `classes`"
-        )
+    check_served(trial)
     if encoder is not None and not (encoder.clip and hasattr(encoder, "columns_")):
         raise ValueError("encoder: pass a fitted PublicEncoder with clip=True, under which no record raises")
     X = np.ascontiguousarray(_rows_of(X), dtype=np.float64)

@@ -32,12 +32,16 @@ NO_KEY = "give the key of an analyst: Authorization: Bearer dperm_..."
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: its key, its rows (None: of `budget`), its idempotency key, and its body, which a retry repeats."""
+    """One request: its key, its rows (None: of `budget`), its idempotency key, and its body, which a retry repeats.
+
+    - known: whether the key is a good one is all that is asked, which counts as no request.
+    """
 
     key: str | None
     rows: np.ndarray | None = None
     retry: str | None = None
     body: bytes = b""
+    known: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,10 @@ class Service:
         }
         self.schema = self._schema()
 
+    def knows(self, key: str) -> bool:
+        """Return whether a key was good when the ledger was last read; it needs no turn, and so decides nothing."""
+        return self.accounts.of(key) is not None
+
     def answer(self, asked: Sequence[Asked]) -> list[Told]:
         """Answer requests in one turn and one commit: where that raises, none of them."""
         together: set[bytes] = set()
@@ -118,6 +126,8 @@ class Service:
         """Return a problem, or a request that is accepted and charged to its account."""
         if account is None:
             return Told(401, NO_KEY)
+        if asked.known:
+            return Told(200)
         wait = self.shared.wait(account.place, account.rate, time.monotonic())
         if wait:
             return Told(429, f"this key may send {account.rate} requests a minute", wait=wait)
@@ -126,7 +136,7 @@ class Service:
         retry, before = (), None
         if asked.retry is not None:
             retry = self.serving.salted(asked.retry.encode()), self.serving.salted(asked.body)
-            before = account.retries.get(retry[0])
+            before = self.accounts.before(account, retry[0])
             if before and before[0] != retry[1]:
                 return Told(409, "this idempotency key came with another body; take a new one for another request")
         new = [name for name in names if name not in together]

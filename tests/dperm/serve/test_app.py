@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import served
 import together
+from pydantic import ValidationError
 
 from dperm import PublicEncoder
-from dperm.serve import pack
+from dperm.serve import bodies, pack
 
 ROWS = [[0.5, 0.1], [-0.5, 0.2]]
 
@@ -246,8 +247,51 @@ def test_a_replaced_ledger_is_refused(one, tmp_path):
     assert ended == [True]
 
 
-def test_without_a_key_nothing_is_read(web):
-    assert web.raw([("POST", "/v1/predict", b"", (), ())])[0][0] == 401
+def test_without_a_key_nothing_is_read(one, web, tmp_path):
+    """Before, a made-up key of the right form had its body read: 4 MB of wrong cells took seven seconds."""
+    for lines in ((), [(b"authorization", b"Bearer dperm_00000000_" + b"x" * 43)]):
+        # To read a body without parts is an error.
+        assert web.raw([("POST", "/v1/predict", b"", lines, ())])[0][0] == 401
+
+
+def test_a_key_that_another_process_made_or_revoked_is_known_at_once_and_counts_one_request(file, one, web, tmp_path):
+    other = served.service(file, tmp_path / "ledger")
+    key = served.key(other, rate=1)
+    assert told(web("/v1/predict", {"rows": ROWS}, key=key))[0] == 200
+    with other.serving.turn():
+        other.accounts.revoke("alice")
+    assert told(web("/v1/predict", {"rows": ROWS}, key=key))[0] == 401
+
+
+LONG = {
+    "cells": b'{"rows": [[' + b'"", ' * 9999 + b'""]]}',
+    "rows": b'{"rows": [' + b'"", ' * 9999 + b'""]}',
+    "records": b'{"records": [' + b"1, " * 9999 + b"1]}",
+    "cells of records": b'{"records": [{' + b", ".join(b'"%d": []' % i for i in range(9999)) + b"}]}",
+    "cells that are no numbers": b'{"records": [{' + b", ".join(b'"%d": NaN' % i for i in range(9999)) + b"}]}",
+    "names": b"{" + b", ".join(b'"%d": 0' % i for i in range(9999)) + b"}",
+}
+
+
+@together.over("what", LONG)
+def test_the_first_thing_that_is_wrong_ends_the_reading(one, web, what):
+    """Before, each of a million wrong cells had an error of its own: seconds and a gigabyte."""
+    with pytest.raises(ValidationError) as caught:
+        bodies.Rows.model_validate_json(LONG[what])
+    assert caught.value.error_count() == 1
+    assert told(web("/v1/predict", LONG[what], key=served.key(one, what)))[0] == 422
+
+
+def test_every_problem_has_one_length(one, web):
+    """Before, characters that JSON writes as six or twelve made it longer, and told how long a name was."""
+    key = served.key(one)
+    for name in ("a" * 300, "é" * 300, "\U0001f600" * 300):
+        for body in ({name: 1}, {"records": [{name: []}]}, {"records": [{name: 1}]}):
+            assert told(web("/v1/predict", body, key=key))[0] == 422
+    for words in ("\U0001f600" * 300, "a" * 3000, "", "a" + "\U0001f600" * 54):
+        problem = bodies.problem(422, words)
+        assert len(problem) == 768 and words.startswith(json.loads(problem)["detail"])
+    assert json.loads(bodies.problem(422, "a" * 500))["detail"] == "a" * 500
 
 
 def test_a_key_pays_for_rows_that_another_model_answers_anew(tmp_path):

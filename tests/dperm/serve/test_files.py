@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from dperm import OutputPerturbation, PublicEncoder, SoftMajority
 from dperm.errors import CorruptFile, DpermError
 from dperm.serve import allowed, files, pack
+from dperm.serve.service import Service
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +180,33 @@ def test_the_same_means_make_a_file_that_loads(good, tmp_path):
     for content in (good, signed(good), signed(good, private()), signed(good, lying()), changed(good, alpha=0.2)):
         file.write_bytes(content)
         files.load(file)
+
+
+REFUSED = {
+    "a record could make it fail": {"clip": False},
+    "no proof": {"calibration": "paper"},
+    "labels from the data": {"classes": None},
+    "no number": {"alpha": "much"},
+    "no such mode": {"mode": ["each"]},
+    "labels that are none": {"classes": [["no"], ["yes"]]},
+}
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.NoGuaranteeWarning", "ignore::dperm.errors.PrivacyLeakWarning")
+@together.over("what", REFUSED)
+def test_what_would_not_be_packed_is_not_served(good, tmp_path, what):
+    """Before, a file that was written by hand was served without any guarantee, or failed in a turn."""
+    (tmp_path / "m").write_bytes(changed(good, **REFUSED[what]))
+    with pytest.raises(CorruptFile, match=r"holds what `dperm pack` would refuse: \w"):
+        Service(files.load(tmp_path / "m"), tmp_path / what.replace(" ", "-"))
+
+
+def test_a_model_that_is_released_is_not_served(tmp_path):
+    held = served.packed(tmp_path, "StableERM").read_bytes()
+    (tmp_path / "m").write_bytes(changed(held, answers="model"))
+    for ledger, words in ((tmp_path / "ledger", "ValueError in `fit`"), (None, "is one released model")):
+        with pytest.raises(CorruptFile, match=words):
+            Service(files.load(tmp_path / "m"), ledger)
 
 
 def test_a_damaged_byte_is_noticed(good, tmp_path):

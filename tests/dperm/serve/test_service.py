@@ -96,6 +96,34 @@ def test_a_retry_gets_the_very_same_and_pays_once(files, tmp_path):
     assert restarted.answer([Asked(alice)])[0].counts[:3] == (9, 4, 5)
 
 
+def test_repeats_under_fresh_idempotency_keys_write_nothing(files, tmp_path):
+    """Before, each was a line for good, that every restart read."""
+    ledger = tmp_path / "ledger"
+    one = served.service(files["SoftMajority"], ledger)
+    alice = served.key(one, share=9)
+    one.answer([asked(alice, *ROWS, retry="a")])
+    size = ledger.stat().st_size
+    told = one.answer([asked(alice, ROWS[k % 3], retry=f"free {k}") for k in range(50)])
+    assert {one.status for one in told} == {200} and {one.counts for one in told} == {(0, 1, 6)}
+    assert ledger.stat().st_size == size
+    # A retry of one is free again, and so is it anywhere else; here another body is refused, whatever is in it.
+    again, other, new = one.answer(
+        [
+            asked(alice, ROWS[0], retry="free 0"),
+            asked(alice, ROWS[1], retry="free 0"),
+            asked(alice, [0.3, 0.3], retry="free 0"),
+        ]
+    )
+    assert again == told[0] and (other.status, new.status) == (409, 409)
+    restarted = served.service(files["SoftMajority"], ledger)
+    assert restarted.answer([asked(alice, ROWS[0], retry="free 0")])[0] == told[0]
+    assert restarted.answer([asked(alice, *ROWS[:2], retry="a")])[0].status == 409
+    # What is charged under a key binds it, everywhere and for good.
+    charged = restarted.answer([asked(alice, [0.3, 0.3], retry="late"), asked(alice, [0.3, 0.3], retry="late")])
+    assert charged[0] == charged[1] and charged[0].counts == (1, 0, 5)
+    assert one.answer([asked(alice, ROWS[0], retry="late")])[0].status == 409
+
+
 def test_a_revoked_key_and_a_fast_one(files, tmp_path):
     one = served.service(files["ExpPW"], tmp_path / "ledger")
     alice, bob = served.key(one), served.key(one, "bob", rate=3)
