@@ -24,8 +24,6 @@ LARGEST_EPSILON = 1e12  # above it a budget is no privacy at all, and what is co
 NORM_SLACK = 1e-9
 # No sum of squares of so large numbers leaves the doubles; public bounds end far below (MOST).
 _TAME = 1e100
-# No number up to this one leaves single precision.
-SINGLE = 1e38
 _GRADIENTS = {"add_remove": 1, "replace": 2}  # by how many records' gradients the two data sets of a pair differ
 
 
@@ -305,15 +303,13 @@ def tame_rows(X: Any, *, most: float = _TAME) -> Any:
     """Return X without NaN, infinity or numbers beyond 1e100: what comes first where clipping makes `fit` total.
 
     A row that holds NaN or infinity becomes the zero row, and one with an entry beyond `most` is scaled down until none
-    is. What becomes of a row depends on that row alone: so data sets that differ by one record (added,
+    is. n may be 0. What becomes of a row depends on that row alone: so data sets that differ by one record (added,
     removed or replaced) are mapped to data sets that differ by at most one, and every sensitivity stands.
 
     Parameters
     ----------
     X : ndarray or CSR, shape (n, p)
-        Floats; n may be 0.
     most : float
-        Above 0.
 
     Returns
     -------

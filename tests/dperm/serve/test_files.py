@@ -189,6 +189,7 @@ REFUSED = {
     "no number": {"alpha": "much"},
     "no such mode": {"mode": ["each"]},
     "labels that are none": {"classes": [["no"], ["yes"]]},
+    "an impossible learner": {"base": {"class": "LogisticRegression", "parameters": {"C": -1.0}}},
 }
 
 

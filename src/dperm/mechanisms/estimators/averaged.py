@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from dperm.domain import number
 from dperm.errors import VacuousWarning
 from dperm.mechanisms.estimators.prediction import PrivatePredictor
-from dperm.mechanisms.prediction import averaged, shards
+from dperm.mechanisms.prediction import averaged, rehearsal, shards
 
 # Records that a shard should have at least, where the number of shards is left to us.
 _RECORDS = 20
@@ -189,6 +189,9 @@ class AveragedPrediction(PrivatePredictor):
         wanted = averaged.shards_needed(self.alpha, each, self.calibration)
         self.shards_ = max(2, min(wanted, len(X) // _RECORDS)) if self.shards is None else int(self.shards)
         parts = shards.assign(len(X), self.shards_, neighbours=self.neighbours, rng=rng)
+        if self.clip:
+            public = len(y) // self.shards_ if self.neighbours == "replace" else None
+            rehearsal.rehearse(self._base(), X.shape[1], each=public, low=self.low, high=self.high)
         self._models = shards.fit_shards(
             self._base(), X, y, parts, neighbours=self.neighbours, rng=rng, total=self.clip
         )

@@ -13,13 +13,16 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from dperm.accounting import filters
-from dperm.domain import SINGLE, Budget, Guarantee, Neighbours, PrivacyStatement, integer, one_of, tame_rows
+from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, integer, one_of, tame_rows
 from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import declared, encoded, generator, tagged, told
 from dperm.mechanisms.estimators.records import check_flags, queried, stated, validated
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 from dperm.mechanisms.queries import Fresh, Known, Noise, first_of, fitted, keys, parameters
+
+# No number up to this one leaves single precision.
+_SINGLE = 1e38
 
 
 class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
@@ -73,7 +76,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     def _rows(self, X: np.ndarray) -> np.ndarray:
         """Return rows within their public bounds, or refuse them; of the data and of queries alike."""
         # Trees look at rows in single precision, and refuse a whole batch for one entry beyond it.
-        return tame_rows(X, most=SINGLE) if self.asks_learners and self._fixed.clip else X
+        return tame_rows(X, most=_SINGLE) if self.asks_learners and self._fixed.clip else X
 
     def _classifies(self) -> bool:
         return True

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from dperm.domain import number, one_of
 from dperm.errors import VacuousWarning
 from dperm.mechanisms.estimators.prediction import PrivatePredictor
-from dperm.mechanisms.prediction import consensus, shards, soft_majority
+from dperm.mechanisms.prediction import consensus, rehearsal, shards, soft_majority
 
 Mode = Literal["each", "consensus"]
 # A shard with fewer records than this is left nearly empty; fewer shards are better then.
@@ -185,6 +185,9 @@ class SoftMajority(PrivatePredictor):
             )
         parts = shards.assign(len(y), r, neighbours=self.neighbours, rng=rng)
         base = LogisticRegression() if self.base is None else self.base
+        if self.clip:
+            public = len(y) // r if self.neighbours == "replace" else None
+            rehearsal.rehearse(base, X.shape[1], each=public, classes=classes)
         self._models = shards.fit_shards(base, X, y, parts, neighbours=self.neighbours, rng=rng, total=self.clip)
         self.shards_, self._each = len(parts), each
 
