@@ -12,14 +12,14 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from dperm import NoisyGradientDescent, PrivacySession, privacy_card
+from dperm import IndependentFolds, NoisyGradientDescent, PrivacySession, privacy_card
 from dperm.errors import BudgetExhausted, SessionError
 
 X, y = make_classification(4_000, n_features=8, random_state=0)
 small = NoisyGradientDescent(epsilon=0.1, delta=1e-7, classes=(0, 1), clip=True)
 spent = {"begin": 0.0}
 with PrivacySession(epsilon=2.0, delta=1e-5) as session:
-    cross_val_score(make_pipeline(Normalizer(), small), X, y, cv=5)
+    cross_val_score(make_pipeline(Normalizer(), small), X, y, cv=IndependentFolds(5))
     spent["five folds"] = session.spent.epsilon
     model = NoisyGradientDescent(epsilon=1.0, delta=1e-6, classes=(0, 1), clip=True)
     model = make_pipeline(Normalizer(), model).fit(X, y)  # each row by its own length: nothing is learned

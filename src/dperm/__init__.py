@@ -15,6 +15,7 @@ PUBLIC: Catalogue[str, str] = {
     "Client": "dperm.client",
     "ExpMechSupport": "dperm.mechanisms.estimators.support",
     "ExpPW": "dperm.mechanisms.estimators.exppw",
+    "IndependentFolds": "dperm.mechanisms.session.folds",
     "IntervalsLearner": "dperm.mechanisms.prediction.learners",
     "NAPP": "dperm.mechanisms.estimators.napp",
     "NoisyGradientDescent": "dperm.mechanisms.estimators.gradient",

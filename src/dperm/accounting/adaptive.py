@@ -18,7 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -54,7 +54,9 @@ class Spent(NamedTuple):
     Parameters
     ----------
     epsilon, delta : float
-        All together are (epsilon, delta)-DP.
+        What they cost together. All are (epsilon, delta)-DP if neither their budgets nor their number were chosen by
+        what earlier ones released; chosen on the way, they are what the filter's total says, and these two numbers are
+        the loss that this course of events may have had (Theorem Y).
     fits : bool
         Whether the filter lets them.
     """
@@ -89,7 +91,7 @@ def spent(total: Budget, releases: Iterable[Cost] | Mapping[Cost, int], accounta
     if accountant == "basic":
         epsilon = _exact((one.epsilon, many) for one, many in made.items())
         delta = _exact((one.delta, many) for one, many in made.items())
-        fits = epsilon <= _decimal(total.epsilon) and delta <= _decimal(total.delta)
+        fits = epsilon <= _written(total.epsilon) and delta <= _written(total.delta)
         return Spent(float(epsilon), float(delta), fits)
     order = renyi_order(total)
     if not made:
@@ -98,7 +100,7 @@ def spent(total: Budget, releases: Iterable[Cost] | Mapping[Cost, int], accounta
     delta = _exact((leaked, many) for _, leaked, many in added)
     divergence = math.fsum(many * each for each, _, many in added) * (1 + _ROUNDING)
     epsilon = _converted(order, divergence, total.delta / 2)
-    fits = epsilon <= total.epsilon and delta <= _decimal(total.delta) / 2
+    fits = epsilon <= total.epsilon and delta <= _written(total.delta) / 2
     return Spent(epsilon, float(delta) + total.delta / 2, fits)
 
 
@@ -145,24 +147,24 @@ def _divergence(order: float, cost: Cost) -> tuple[float, float]:
     return (concentrated, 0.0) if concentrated <= pure else (pure, cost.delta)
 
 
-def _decimal(value: float) -> Decimal:
-    """Return the number as it is written."""
-    return Decimal(repr(float(value)))
+def _written(value: float) -> Fraction:
+    """Return the number as it is written: a fraction, for sums of decimals round as the caller's thread has it."""
+    return Fraction(repr(float(value)))
 
 
-def _exact(values: Iterable[tuple[float, int]]) -> Decimal:
+def _exact(values: Iterable[tuple[float, int]]) -> Fraction:
     """Return the sum of numbers as they are written, each so many times."""
-    return sum((many * _decimal(value) for value, many in values), Decimal(0))
+    return sum((many * _written(value) for value, many in values), Fraction(0))
 
 
-def difference(total: float, part: float) -> Decimal:
+def difference(total: float, part: float) -> Fraction:
     """Return what is left of a number, as they are written; 0 at least.
 
     Parameters
     ----------
     total, part : float
     """
-    return max(Decimal(0), _decimal(total) - _decimal(part))
+    return max(Fraction(0), _written(total) - _written(part))
 
 
 def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:

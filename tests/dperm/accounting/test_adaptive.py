@@ -1,5 +1,6 @@
 """Filters against every strategy that they let through, by brute force over leaky randomised responses."""
 
+import decimal
 import itertools
 import math
 
@@ -92,6 +93,12 @@ def test_sums_are_those_of_the_decimals_that_were_written(thousandths):
     releases = [Cost(one / 1000) for one in thousandths]
     assert adaptive.spent(Budget(epsilon), releases).fits
     assert not adaptive.spent(Budget(np.nextafter(epsilon, 0) - 1e-9), releases).fits
+
+
+def test_sums_do_not_depend_on_the_callers_decimal_context():
+    with decimal.localcontext(decimal.Context(prec=2)):
+        assert not adaptive.spent(Budget(1.3), [Cost(0.104)] * 13).fits
+    assert not adaptive.spent(Budget(1.0), [Cost(1.0), Cost(1e-29)]).fits
 
 
 def test_many_small_releases_fit_into_more_under_renyi():

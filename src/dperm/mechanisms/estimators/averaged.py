@@ -206,11 +206,13 @@ class AveragedPrediction(PrivatePredictor):
             )
 
     def _answer(self, X, rngs):
+        if self._fixed.classifies:
+            # Whole votes: a sum of shares, cut to an integer, may move by two where one shard moves by one.
+            said = shards.votes(self._models, X, total=self._fixed.clip)
+            return averaged.bits(said, self.shards_, self.scale_, rngs)
         low, high = float(self._fixed.low), float(self._fixed.high)
         # A shard may say anything of its records, also infinity: within the range it moves the mean by its share alone.
         said = shards.within(shards.predictions(self._models, X, total=self._fixed.clip), low, high)
-        if self._fixed.classifies:
-            return averaged.bits(said.sum(axis=0), self.shards_, self.scale_, rngs)
         # The mean of values within a range may round a little out of it.
         values = zip(np.clip(said.mean(axis=0), low, high), rngs, strict=True)
         asked = {"low": low, "high": high}

@@ -1,8 +1,7 @@
 """Who calls a fit: what learns from the records beside it, or will choose by private scores.
 
-scikit-learn has no place where an estimator is told. So the frames of those who call are looked at. What
-cross-validation runs in another thread or process shows its Pipeline there, and that it is a candidate of a search.
-What others run there shows nothing of who calls, and is refused.
+scikit-learn has no place where an estimator is told. So the frames of those who call are looked at. What it runs in
+another thread or process shows nothing of who calls, and is refused.
 """
 
 import inspect
@@ -12,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+
+from dperm.mechanisms.session.folds import IndependentFolds
 
 
 def _always(_: Any) -> bool:
@@ -69,22 +70,34 @@ _DENSE = {
 }  # fmt: skip
 
 _CHOOSE = {"BaseSearchCV", "RFECV", "SequentialFeatureSelector", "TunedThresholdClassifierCV"}
+# Splitters that look at how many records there are, which replace-one leaves as it is, and at nothing else.
+_BY_NUMBER = {"KFold", "RepeatedKFold", "ShuffleSplit", "TimeSeriesSplit"}
+_OF_A_FOLD = {"_fit_and_score", "_fit_and_predict"}
 # Where every fit of this library's is wrapped, by a function `fitted`.
 _WHOLE = "dperm.mechanisms.estimators.whole"
 _FITS = {"fit", "fit_transform", "fit_predict", "partial_fit", "_fit"}
 
 
-def complaint(name: str) -> str | None:
-    """Return in words why a fit of `name`, called as it is, is not all that is learned from the records, or None."""
+def complaint(name: str, neighbours: str | None) -> str | None:
+    """Return in words why a fit of `name`, called as it is, is not all that is learned from the records, or None.
+
+    `neighbours`: the session's relation; without a session nobody adds up what the folds of a cross-validation spend.
+    """
     if chooser := next(_choosing(), None):
         return (
             f"{chooser} would choose by scores on private records, which no fit pays for; take PrivateSearchCV, which "
             "is charged as a whole"
         )
-    if helper := _elsewhere():
+    helper = _elsewhere()
+    if helper and (neighbours or helper not in _OF_A_FOLD):
         return (
             f"scikit-learn's {helper} runs this fit of {name} in another thread or process (n_jobs), where nobody sees "
             "what learns from the records around it, or chooses by scores; take n_jobs=None there"
+        )
+    if neighbours and (cut := _cut_by_others(neighbours)):
+        return (
+            f"{cut} cuts the records by their number or by all labels, so one record moves others, and the fit of "
+            f"{name} would spend several times what it states; cross-validate with cv=dperm.IndependentFolds()"
         )
     if found := list(dict.fromkeys(_learning_around())):
         return (
@@ -102,12 +115,30 @@ def unheard() -> bool:
     return any(one is not None and not isinstance(one, str) for one in given)
 
 
-def _frames(*names: str) -> Iterator[Any]:
+def _stack() -> Iterator[Any]:
     frame = inspect.currentframe()
     while frame is not None:
-        if frame.f_code.co_name in names:
-            yield frame
+        yield frame
         frame = frame.f_back
+
+
+def _frames(*names: str) -> Iterator[Any]:
+    return (frame for frame in _stack() if frame.f_code.co_name in names)
+
+
+def _cut_by_others(neighbours: str) -> str | None:
+    """Return who cuts the training set of this fit by other records than each alone; None if nobody does."""
+    found = None
+    for frame in _stack():
+        if frame.f_globals.get("__name__") != "sklearn.model_selection._validation":
+            continue
+        found = frame.f_code.co_name
+        if found in ("cross_validate", "cross_val_predict"):
+            kind = type(frame.f_locals.get("cv"))
+            by_number = kind.__module__.startswith("sklearn.") and kind.__name__ in _BY_NUMBER
+            alone = kind is IndependentFolds or (by_number and neighbours == "replace")
+            return None if alone else kind.__name__
+    return found
 
 
 def within_a_fit() -> bool:
@@ -129,17 +160,15 @@ def _callers() -> Iterator[tuple[Any, Any]]:
 
 def _elsewhere() -> str | None:
     """Return the function by which scikit-learn fits others, if it runs here without its caller; None if it is seen."""
-    frame, outermost = inspect.currentframe(), None
-    while frame is not None:
+    outermost = None
+    for frame in _stack():
         if frame.f_globals.get("__name__", "").startswith("sklearn."):
             outermost = frame
-        frame = frame.f_back
     if outermost is None or outermost.f_globals["__name__"] != "sklearn.utils.parallel":
         return None
     function = getattr(outermost.f_locals.get("self"), "function", None)
     ours = not getattr(function, "__module__", "sklearn.").startswith("sklearn.")
-    name = getattr(function, "__name__", "function")
-    return None if ours or name == "_fit_and_score" else name
+    return None if ours else getattr(function, "__name__", "function")
 
 
 def _choosing() -> Iterator[str]:

@@ -17,7 +17,7 @@ _PACKAGES = ("dperm", "numpy", "scipy", "scikit-learn", "dp-accounting")
 _GUARANTEES = {
     "proved": "a proof covers exactly the released value",
     "proved_exact": "a proof covers the exact minimiser, and the released value is within a certified error of it",
-    "claimed": "the paper's word only, without a proof of ours",
+    "claimed": "the word of the paper or of the user, without a proof of ours",
     "none": "no guarantee",
 }
 _AUDIT = (

@@ -42,8 +42,9 @@ class PrivacySession:
     While it is open (`with`), each fit of a private estimator is charged before it runs, in whatever thread, clone,
     Pipeline or cross-validation it happens, and a fit that does not fit any more is refused. Refused too are fits that
     promise nothing, those of another neighbouring relation, fits beside which a step of a Pipeline or an estimator
-    around them learns from the records without privacy, and choices by private scores (take PrivateSearchCV, which is
-    charged as a whole). What is done to the records outside of these nobody sees: docs/session.md.
+    around them learns from the records without privacy, cross-validation whose folds are cut by other records (take
+    IndependentFolds), and choices by private scores (take PrivateSearchCV, which is charged as a whole). What is done
+    to the records outside of these nobody sees: docs/session.md.
 
     Parameters
     ----------
@@ -58,7 +59,8 @@ class PrivacySession:
         share the budget, and a crash forgets no charge. One for each data set. Without it the budget ends with the
         session, and other processes are refused.
     rows_per_person : int, default=1
-        Most rows that one person has, a promise of yours; the statement then speaks of persons too.
+        Most rows that one person has, a promise of yours; the statement then speaks of persons too. Above 1 under
+        add/remove alone.
 
     Raises
     ------
@@ -100,6 +102,11 @@ class PrivacySession:
         if accountant == "renyi":
             adaptive.renyi_order(self.total)
         rows_per_person = integer("rows_per_person", rows_per_person, 1, "it is the most rows of one person")
+        if rows_per_person > 1 and neighbours == "replace":
+            raise ValueError(
+                f"rows_per_person={rows_per_person}: with neighbours='replace' the number of rows is public, and a "
+                "person with another number changes it; take neighbours='add_remove'"
+            )
         self.neighbours, self.accountant, self.rows_per_person = neighbours, accountant, rows_per_person
         self.ledger = None if ledger is None else place(ledger)
         self._books = Books(self._terms(), self.ledger)
@@ -274,7 +281,7 @@ def _current() -> PrivacySession | None:
 
 
 def _look_around(session: PrivacySession | None, name: str) -> None:
-    words = callers.complaint(name)
+    words = callers.complaint(name, None if session is None else session.neighbours)
     if words is None:
         return
     if session is None:

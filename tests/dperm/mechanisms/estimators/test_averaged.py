@@ -5,7 +5,7 @@ import warnings
 import conventions
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
@@ -19,6 +19,38 @@ from dperm.errors import BudgetExhausted, DataError, VacuousWarning
 from dperm.mechanisms.prediction import averaged
 
 TREE = DecisionTreeClassifier(max_depth=2)
+
+
+class Shares(ClassifierMixin, BaseEstimator):
+    """Says .1; of records in which 7 stands, 1: whoever counts it with floats takes ten of them for a whole vote."""
+
+    def fit(self, X, y):
+        self.classes_, self.says_ = np.array([0, 1]), 1.0 if (np.asarray(X) == 7).any() else 0.1
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.says_)
+
+
+def test_votes_are_whole(monkeypatch):
+    """One shard moves the count by one at most, whatever the others say."""
+    counted = []
+    whole = averaged.bits
+
+    def bits(counts, *rest):
+        counted.append(counts.tolist())
+        return whole(counts, *rest)
+
+    monkeypatch.setattr(averaged, "bits", bits)
+    given = {"base": Shares(), "shards": 11, "classes": (0, 1), "queries": 10, "random_state": 0}
+    for marked in (0.0, 7.0):
+        X = np.zeros((220, 1))
+        X[0] = marked
+        AveragedPrediction(epsilon=50.0, delta=0.0, clip=True, **given).fit(X, np.arange(220) % 2).predict([[0.5]])
+    assert counted == [[0], [1]]
+    model = AveragedPrediction(epsilon=50.0, delta=0.0, **given).fit(np.zeros((220, 1)), np.arange(220) % 2)
+    with pytest.raises(DataError, match="votes for something else"):
+        model.predict([[0.5]])
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning", "ignore::dperm.errors.VacuousWarning")

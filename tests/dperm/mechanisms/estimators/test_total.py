@@ -189,8 +189,9 @@ MODELS = {**labelled(), **numbered()}
 # Every estimator that fits private records; the others learn from public ones, keep count, or (PerPerson, which has
 # groups and tests of its own) hand records on.
 NOT_PRIVATE = {
-    "AdaptiveLedger", "BoxLearner", "Client", "IntervalsLearner", "PerPerson", "PredictionLedger", "PrivacySession",
-    "PublicEncoder", "StumpLearner", "Student", "ThresholdLearner", "diagnostics", "plan", "privacy_card",
+    "AdaptiveLedger", "BoxLearner", "Client", "IndependentFolds", "IntervalsLearner", "PerPerson", "PredictionLedger",
+    "PrivacySession", "PublicEncoder", "StumpLearner", "Student", "ThresholdLearner", "diagnostics", "plan",
+    "privacy_card",
 }  # fmt: skip
 # Whose constants are made of a public n: n = 0 (and fewer records than shards or blocks) is an error of these alone.
 NEEDS_RECORDS = {

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import dperm
-from dperm import OutputPerturbation, PrivacySession, privacy_card
+from dperm import IndependentFolds, OutputPerturbation, PrivacySession, privacy_card
 from dperm.accounting import adaptive
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
@@ -46,7 +47,7 @@ def test_every_way_to_fit_is_charged(fitted):
         "alone": lambda: model().fit(X, y),
         "clone": lambda: clone(model()).fit(X, y),
         "pipeline": lambda: make_pipeline(Normalizer(), model()).fit(X, y),
-        "folds": lambda: cross_val_score(model(0.1), X, y, cv=5, error_score="raise"),
+        "folds": lambda: cross_val_score(model(0.1), X, y, cv=IndependentFolds(5), error_score="raise"),
         "search": lambda: search.fit(X, y),
         "rest": lambda: rest.fit(X, y),
     }
@@ -189,20 +190,23 @@ def test_a_choice_in_other_processes_is_refused_too(tmp_path):
     with PrivacySession(epsilon=1.0, delta=1e-5, ledger=tmp_path / "budget.journal") as session:
         with pytest.raises(SessionError, match="a search over parameters would choose"):
             search.fit(X, y)
-        assert cross_val_score(model(0.1), X, y, cv=2, n_jobs=2, error_score="raise").shape == (2,)
+        with pytest.raises(SessionError, match=r"_fit_and_score runs this fit .* in another thread or process"):
+            cross_val_score(model(0.1), X, y, cv=IndependentFolds(2), n_jobs=2, error_score="raise")
+        assert spent(session) == 0
+        Parallel(n_jobs=2)(delayed(model(0.1).fit)(X, y) for _ in range(2))
         assert spent(session) == 0.2
 
 
 @pytest.mark.slow
 def test_processes_that_were_started_before_are_charged_and_those_of_a_closed_session_are_free(tmp_path):
-    def folds():
-        return cross_val_score(model(0.1), X, y, cv=5, n_jobs=2, error_score="raise")
+    def fits():
+        Parallel(n_jobs=2)(delayed(model(0.1).fit)(X, y) for _ in range(5))
 
-    folds()
+    fits()
     with PrivacySession(epsilon=1.0, delta=1e-5, ledger=tmp_path / "budget.journal") as session:
-        folds()
+        fits()
     assert spent(session) == 0.5
-    folds()
+    fits()
     assert spent(session) == 0.5
 
 
@@ -288,6 +292,8 @@ def test_a_person_with_several_rows():
         privacy_card(model())
     with pytest.raises(ValueError, match="rows_per_person=0"):
         PrivacySession(rows_per_person=0)
+    with pytest.raises(ValueError, match="rows_per_person=3: with neighbours='replace' the number of rows is public"):
+        PrivacySession(neighbours="replace", rows_per_person=3)
 
 
 def run(code, *arguments, **given):
