@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dperm.audit.leaves import attributes, leaves, parameters, released
 from dperm.audit.outputs import OneByOne, one_by_one
 from dperm.audit.spaces import INSIDE, Records
 
@@ -28,9 +29,10 @@ def records(estimator: type, within: Mapping[str, Any], chosen: Mapping[str, Any
 
     ValueError, naming the options of `dperm audit`, if they say nothing.
     """
-    parameters = inspect.signature(estimator).parameters
     known = {
-        name: p.default for name, p in parameters.items() if p.default is not p.empty and p.default is not None
+        name: p.default
+        for name, p in parameters(estimator).items()
+        if p.default is not p.empty and p.default is not None
     } | dict(chosen)
     given = {name: value for name, value in within.items() if value is not None}
     if "box" not in given and "norm" not in given:
@@ -74,11 +76,14 @@ def mechanism(
     chosen: Mapping[str, Any],
     ignored: tuple[str, ...] = (),
 ) -> OneByOne:
-    """Return the fitted estimator as a mechanism: its attributes that `fit` made, but for those ignored."""
-    parameters = inspect.signature(estimator).parameters
-    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    if unknown := [name for name in chosen if name not in parameters and not any_name]:
-        raise ValueError(f"{estimator.__name__} has no parameter {unknown[0]!r}; it has {', '.join(parameters)}")
+    """Return the fitted estimator as a mechanism: its public attributes that `fit` made or changed.
+
+    Left out are those ignored, and the constructor's parameters as they were.
+    """
+    known = parameters(estimator)
+    any_name = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    if unknown := [name for name in chosen if name not in known and not any_name]:
+        raise ValueError(f"{estimator.__name__} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
     low, high = within.box or (None, None)
     # What is declared of the data, under the names that such parameters have.
     ours = {"epsilon": epsilon, "neighbours": relation, "data_norm": within.norm, "x_norm": within.norm}
@@ -88,27 +93,40 @@ def mechanism(
         corner = np.broadcast_to(np.maximum(np.abs(low), np.abs(high)), within.features)
         # A corner's length that is computed in another order is still no larger.
         ours |= dict.fromkeys(("data_norm", "x_norm"), float(np.linalg.norm(corner)) / INSIDE)
-    settings = {name: value for name, value in ours.items() if name in parameters and value is not None} | dict(chosen)
+    settings = {name: value for name, value in ours.items() if name in known and value is not None} | dict(chosen)
     lacking = [
         name
-        for name, p in parameters.items()
+        for name, p in known.items()
         if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and name not in settings
     ]
     if lacking:
         raise ValueError(f"{estimator.__name__} needs {lacking[0]!r}: give --set {lacking[0]}=VALUE")
-    seed = next((name for name in _SEEDS if name in parameters and name not in chosen), None)
+    seed = next((name for name in _SEEDS if name in known and name not in chosen), None)
+
+    def given(model: Any) -> dict[str, Any]:
+        return {name: value for name, value in attributes(model).items() if name in known and name[0] != "_"}
 
     def fit(data: Any, rng: np.random.Generator) -> dict[str, Any]:
         fresh = {seed: int(rng.integers(_LARGEST_SEED))} if seed else {}
         model = estimator(**settings, **fresh)
+        before = dict.fromkeys(known) | {name: _held(value) for name, value in given(model).items()}
         with warnings.catch_warnings():
             # Thousands of fits to a few records: all would say the same.
             warnings.simplefilter("ignore")
             model.fit(*(data if isinstance(data, tuple) else (data,)))
-        return {name: value for name, value in vars(model).items() if _released(name) and name not in ignored}
+        after = given(model)
+        left_out = {name for name in after if _held(after[name]) == before[name]} | {*ignored}
+        found = {name: value for name, value in (released(model) | after).items() if name not in left_out}
+        if not found:
+            raise ValueError(
+                f"{estimator.__name__}.fit makes no public attribute, but for those ignored: nothing is looked at; "
+                "name a function that returns a dperm.audit.Subject, whose mechanism returns what is released"
+            )
+        return found
 
     return one_by_one(fit)
 
 
-def _released(name: str) -> bool:
-    return name[0] != "_" and name[-1] == "_"
+def _held(value: Any) -> dict[str, Any]:
+    """Return what is in a parameter: `fit` may change it in its place."""
+    return dict(leaves(value))

@@ -1,35 +1,35 @@
 """Outputs of any shape: numbers, labels, lists of any length, fitted models, and calls that fail.
 
-An output is taken apart into leaves, each a number or a word with its place (`.coef_[0]`, `.classes_.length`); a call
-that raises an Exception has the leaf `raised`. Some draws of their own, of both sides, choose the columns: one for each
-place, in which words stand in the order of how much likelier the data made them than the neighbour; one for all that is
-discrete together (a transcript); one that says whether the output has what these draws never showed. Whatever was
-chosen, a row is a function of its output, so what is certified of rows holds for outputs.
+An output is taken apart into leaves, each a number or a word with its place (`dperm.audit.leaves`); a call that raises
+an Exception has the leaf `raised`. Some draws of their own, of both sides, choose the columns: of each place its
+numbers as they are, and its words in the order of how much likelier the data made them than the neighbour (where it has
+both, two columns); one for all that is discrete together (a transcript); one that says whether the output has what
+these draws never showed. Whatever was chosen, a row is a function of its output, so what is certified of rows holds for
+outputs.
 """
 
 import math
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, is_dataclass
-from numbers import Number
-from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dperm.audit import sampling
+from dperm.audit.leaves import Code, Leaf, Unseen, leaves
 
 # Draws a side that choose the columns: this share of the audit's, within these limits.
 _SHARE, _FEWEST, _MOST = 0.1, 50, 1_000
-# So many places have columns, in the order in which they come; nothing that is nested deeper is looked at.
-_PLACES, _DEPTH = 256, 6
+# So many columns there are at most: those that differ most between the sides.
+_COLUMNS = 256
 # A word or a transcript that came up less often in the draws that choose is one of "the others".
 _SEEN = 3
-
-# Of these nothing is looked at: code, and sources of noise.
-_NO_OUTPUTS = (type, FunctionType, MethodType, BuiltinFunctionType, np.random.Generator, np.random.RandomState)
-
-Leaf = float | str | None
+_TOGETHER = "all that is discrete, by its likelihood ratio"
+_NEW = "(1 if the output has unseen parts, else 0)"
+# Leaves that say how much there is, not what.
+_SIZES = (".length", ".shape")
 
 
 def one_by_one(function: Callable[[Any, np.random.Generator], Any]) -> "OneByOne":
@@ -38,8 +38,8 @@ def one_by_one(function: Callable[[Any, np.random.Generator], Any]) -> "OneByOne
     Parameters
     ----------
     function : callable
-        (data, rng) -> a number, an array, a label, a list of any length, a dict, a set, a fitted model. A call that
-        raises an Exception has this as its output. Code with a random source of its own may leave `rng` aside.
+        (data, rng) -> a number, an array, a label, a list of any length, a dict, a set, a table, a fitted model. A call
+        that raises an Exception has this as its output. Code with a random source of its own may leave `rng` aside.
 
     Returns
     -------
@@ -49,69 +49,88 @@ def one_by_one(function: Callable[[Any, np.random.Generator], Any]) -> "OneByOne
     return OneByOne(function)
 
 
+class _Column(NamedTuple):
+    """A column of the rows: a place's words by their code, or without a code its numbers, others by what fills in."""
+
+    place: str
+    name: str
+    code: Mapping[Any, float] | None
+    fill: float
+
+    def value(self, leaf: Leaf) -> float:
+        """Return the entry of an output that has this leaf, or None, in the place."""
+        if self.code is None:
+            return leaf if isinstance(leaf, float) else self.fill
+        return _coded(self.code, leaf)
+
+
 @dataclass(frozen=True)
 class OneByOne:
     """A mechanism that is called once for each output.
 
-    `names` and `codes` are those of the columns, once they are chosen: of all that is discrete together, of the places
-    that are known, and of each of `places`. A code gives the numbers of words.
+    Once they are chosen, it has columns: `together` is the code of all that is discrete, `known` are the kinds of
+    leaves that places had, `always` the places that every output had.
     """
 
     function: Callable[[Any, np.random.Generator], Any]
-    places: tuple[str, ...] = ()
-    codes: tuple[Mapping[Any, float] | None, ...] = ()
-    names: tuple[str, ...] | None = None
+    columns: tuple[_Column, ...] = ()
+    together: Mapping[Any, float] | None = None
+    known: frozenset[tuple[str, type]] = frozenset()
+    always: frozenset[str] = frozenset()
 
-    def outcomes(self, data: Any, repeats: int, rng: np.random.Generator) -> list[dict[str, Leaf]]:
-        """Return the leaves of outputs, by place."""
-        return [dict(leaves(self._outcome(data, rng))) for _ in range(repeats)]
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, once they are chosen."""
+        return None if self.together is None else (_TOGETHER, _NEW, *(column.name for column in self.columns))
 
-    def _outcome(self, data: Any, rng: np.random.Generator) -> Any:
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The places that have columns."""
+        return tuple(dict.fromkeys(column.place for column in self.columns))
+
+    def outcome(self, data: Any, rng: np.random.Generator) -> dict[str, Leaf]:
+        """Return the leaves of an output, by place."""
         try:
-            return self.function(data, rng)
+            output = self.function(data, rng)
         except Exception as error:
-            return error
+            output = error
+        return dict(leaves(output))
 
     def prepared(self, data: Any, neighbour: Any, draws: int, rng: np.random.Generator) -> "OneByOne":
-        """Return the mechanism with its columns, chosen for an audit with so many draws."""
+        """Return the mechanism with its columns, chosen for an audit with so many draws.
+
+        ValueError if nothing of its outputs is looked at.
+        """
         pilot = int(min(_MOST, max(_FEWEST, _SHARE * draws)))
         sides = zip((data, neighbour), rng.spawn(2), strict=True)
-        seen = [self.outcomes(side, pilot, stream) for side, stream in sides]
-        words = {outcome.get("raised") for side in seen for outcome in side}
+        seen = [[self.outcome(side, stream) for _ in range(pilot)] for side, stream in sides]
+        both = [*seen[0], *seen[1]]
+        words = {outcome.get("raised") for outcome in both}
         if len(words) == 1 and None not in words:
             # Nothing tells the sides apart, and nothing was meant to: once more, for its traceback.
             self.function(data, rng)
-        found = dict.fromkeys(place for side in seen for outcome in side for place in outcome)
-        # That a call fails has its column however many places there are.
-        places = sorted(found, key=lambda place: place != "raised")[:_PLACES]
-        columns = {place: [[outcome.get(place) for outcome in side] for side in seen] for place in places}
-        # What is always the same has no column.
-        columns = {place: column for place, column in columns.items() if len({*column[0], *column[1]}) > 1}
-        codes = [None if _numeric(column) else _code(*column) for column in columns.values()]
-        together = _code(*([_transcript(outcome) for outcome in side] for side in seen))
-        names = [place or "output" for place in columns]
+        _something_is_looked_at(both)
+        often = Counter(place for outcome in both for place in outcome)
         return OneByOne(
             self.function,
-            tuple(columns),
-            (together, dict.fromkeys(places, 0.0), *codes),
-            ("all that is discrete, by its likelihood ratio", "(1 if the output has unseen parts, else 0)", *names),
+            _chosen(seen, often),
+            _code(*([_transcript(outcome) for outcome in side] for side in seen)),
+            frozenset((place, _kind(leaf)) for outcome in both for place, leaf in outcome.items()),
+            frozenset(place for place, count in often.items() if count == len(both)),
         )
 
     def __call__(self, data: Any, repeats: int, rng: np.random.Generator) -> np.ndarray:
         """Draw outputs, as rows of the columns; without columns, numbers of one shape as they are."""
-        if self.names is None:
+        if self.together is None:
             return self._plain([self.function(data, rng) for _ in range(repeats)])
-        together, known, *codes = self.codes
-        rows = np.zeros((repeats, len(self.names)))
-        for row, outcome in zip(rows, self.outcomes(data, repeats, rng), strict=True):
-            row[0] = together.get(_transcript(outcome), 0.0)
-            row[1] = len(outcome) <= _PLACES and any(place not in known for place in outcome)
-            for k, (place, code) in enumerate(zip(self.places, codes, strict=True), 2):
-                leaf = outcome.get(place)
-                if code is not None:
-                    row[k] = code.get(leaf, 0.0)
-                elif isinstance(leaf, float):
-                    row[k] = leaf
+        rows = np.zeros((repeats, 2 + len(self.columns)))
+        for row in rows:
+            outcome = self.outcome(data, rng)
+            row[0] = _coded(self.together, _transcript(outcome))
+            row[1] = not self.always <= outcome.keys() or any(
+                (place, _kind(leaf)) not in self.known for place, leaf in outcome.items()
+            )
+            row[2:] = [column.value(outcome.get(column.place)) for column in self.columns]
         return rows
 
     def _plain(self, outputs: Sequence[Any]) -> np.ndarray:
@@ -125,63 +144,59 @@ class OneByOne:
         return np.array(rows)
 
 
-def leaves(output: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, Leaf]]:
-    """Yield the places and leaves of an output.
-
-    Of an object its public attributes are looked at; of a scikit-learn estimator those that `fit` made.
-    """
-    if isinstance(output, BaseException):
-        yield f"{place}raised", f"{type(output).__name__}: {output}"
-    elif output is None or isinstance(output, (str, bytes)):
-        yield place, repr(output)
-    elif isinstance(output, complex):
-        yield from leaves([output.real, output.imag], place, depth + 1)
-    elif isinstance(output, (Number, np.bool_)):
-        try:
-            value = float(output)
-        except OverflowError:
-            yield place, repr(output)
-        else:
-            yield place, value if math.isfinite(value) else repr(value)
-    elif depth < _DEPTH:
-        for name, part in _parts(output):
-            yield from leaves(part, place + name, depth + 1)
+def _something_is_looked_at(outcomes: Sequence[Mapping[str, Leaf]]) -> None:
+    """Raise ValueError if the outcomes hold nothing but what is not looked at, and warn if they hold such parts."""
+    found = {}
+    for outcome in outcomes:
+        found |= {place: leaf for place, leaf in outcome.items() if isinstance(leaf, Unseen)}
+    unseen = sorted((place or "output", leaf) for place, leaf in found.items())
+    told = any(
+        not isinstance(leaf, Unseen) and not place.endswith(_SIZES)
+        for outcome in outcomes
+        for place, leaf in outcome.items()
+    )
+    remedy = "return the numbers and words of it that are released, such as a dict of them"
+    if unseen and not told:
+        raise ValueError(f"nothing of this output is looked at ({unseen[0][0]} is {unseen[0][1]}): {remedy}")
+    if parts := [f"{place} ({leaf})" for place, leaf in unseen if not isinstance(leaf, Code)]:
+        more = ", ..." if len(parts) > 3 else ""
+        warnings.warn(f"nothing is looked at of {', '.join(parts[:3])}{more}: {remedy}", stacklevel=3)
 
 
-def _parts(output: Any) -> Iterator[tuple[str, Any]]:
-    for dense in ("toarray", "to_numpy"):
-        if hasattr(output, dense):
-            output = getattr(output, dense)()
-    if isinstance(output, np.ndarray) and output.dtype.names:
-        output = {name: output[name] for name in output.dtype.names}
-    if isinstance(output, np.ndarray):
-        if output.ndim != 1:
-            yield ".shape", repr(output.shape)
-        output = output.ravel().tolist()
-    if isinstance(output, Mapping):
-        yield from sorted((f"[{key!r}]", value) for key, value in output.items())
-    elif isinstance(output, Set):
-        yield from sorted((f" has {member!r}", True) for member in output)
-    elif isinstance(output, Sequence):
-        yield ".length", len(output)
-        yield from ((f"[{k}]", part) for k, part in enumerate(output[:_PLACES]))
-    elif is_dataclass(output):
-        yield from ((f".{field.name}", getattr(output, field.name)) for field in fields(output))
-    elif not isinstance(output, _NO_OUTPUTS):
-        yield from ((f".{name}", value) for name, value in sorted(_attributes(output).items()))
+def _chosen(seen: Sequence[Sequence[Mapping[str, Leaf]]], often: Mapping[str, int]) -> tuple[_Column, ...]:
+    """Return the columns: that a call fails, then the places of what came up, by how far apart it lies on the sides."""
+    columns, known = [], set()
+    # That a call fails has its column, however rarely it did.
+    places = [place for place in often if place == "raised" or often[place] >= _SEEN]
+    for place in sorted(places, key=lambda place: place != "raised"):
+        sides = [[outcome.get(place) for outcome in side] for side in seen]
+        for column in _of_place(place, *sides):
+            values = tuple(column.value(leaf) for side in sides for leaf in side)
+            # What is always the same has no column, nor has what says the same as another.
+            if len(set(values)) > 1 and (values not in known or place == "raised"):
+                known.add(values)
+                columns.append((place != "raised", -_apart(np.array(values), len(sides[0])), column))
+    return tuple(column for _, _, column in sorted(columns, key=lambda one: one[:2])[:_COLUMNS])
 
 
-def _attributes(output: Any) -> Mapping[str, Any]:
-    held = getattr(output, "__dict__", None)
-    if held is None:
-        # Compiled objects, such as the trees of scikit-learn, say here what they hold.
-        held = output.__getstate__()
-    made = hasattr(output, "fit")
-    return {name: held[name] for name in held or () if name[0] != "_" and (not made or name[-1] == "_")}
+def _of_place(place: str, first: Sequence[Leaf], second: Sequence[Leaf]) -> list[_Column]:
+    name = place if place[:1] not in ("", " ") else f"output{place}"
+    numbers = [leaf for leaf in (*first, *second) if isinstance(leaf, float)]
+    found = [_Column(place, name, None, float(np.quantile(numbers, 0.5, method="nearest")))] if numbers else []
+    if len(numbers) < len(first) + len(second):
+        words = f"{name} (what it is, by its likelihood ratio)" if numbers else name
+        found.append(_Column(place, words, _code(first, second), 0.0))
+    return found
 
 
-def _numeric(column: Sequence[Sequence[Leaf]]) -> bool:
-    return all(isinstance(leaf, float) for side in column for leaf in side)
+def _apart(values: np.ndarray, first: int) -> float:
+    """Return how far apart the mean ranks of both sides are, in standard deviations."""
+    ranks = np.unique(values, return_inverse=True)[1]
+    return abs(ranks[:first].mean() - ranks[first:].mean()) / ranks.std()
+
+
+def _kind(value: Any) -> type:
+    return next(kind for kind in (float, str, tuple, type(None)) if isinstance(value, kind))
 
 
 def _transcript(outcome: Mapping[str, Leaf]) -> tuple:
@@ -192,7 +207,11 @@ def _transcript(outcome: Mapping[str, Leaf]) -> tuple:
 
 
 def _code(first: Sequence, second: Sequence) -> dict[Any, float]:
-    """Return for each value that came up often how much likelier it was on the first side, as a logarithm."""
-    counts = Counter(first), Counter(second)
-    often = [value for value in dict.fromkeys([*first, *second]) if counts[0][value] + counts[1][value] >= _SEEN]
-    return {value: math.log((counts[0][value] + 0.5) / (counts[1][value] + 0.5)) for value in often}
+    """Return for each value how much likelier it was on the first side, as a logarithm; of rare ones for their kind."""
+    counts = Counter([*first, *second])
+    sides = [Counter(v if counts[v] >= _SEEN else _kind(v) for v in side) for side in (first, second)]
+    return {value: math.log((sides[0][value] + 0.5) / (sides[1][value] + 0.5)) for value in {**sides[0], **sides[1]}}
+
+
+def _coded(code: Mapping[Any, float], value: Any) -> float:
+    return code.get(value, code.get(_kind(value), 0.0))

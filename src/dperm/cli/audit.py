@@ -36,7 +36,7 @@ module:factory names a function without arguments that returns a dperm.audit.Sub
   $ dperm audit attack:factory
 
 It may also name a private estimator, a class with fit(X, y) or fit(X). Then the pair is searched for within bounds that
-its parameters or these options state, and what is looked at are the attributes that fit made:
+its parameters or these options state, and what is looked at are its public attributes after fit:
 
   $ dperm audit package.module:Estimator --epsilon 1 --relation replace --norm 1 --classes 0 1 --set C=0.1
 

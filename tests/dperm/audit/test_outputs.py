@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from dperm import audit
-from dperm.audit.outputs import leaves
+from dperm.audit.leaves import leaves
 
 X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]])
 
@@ -42,11 +42,11 @@ class Curve:
         (None, {"": "None"}),
         (1 + 2j, {".length": 2.0, "[0]": 1.0, "[1]": 2.0}),
         ([1, "a"], {".length": 2.0, "[0]": 1.0, "[1]": "'a'"}),
-        ({"b": 1, "a": [3]}, {"['a'].length": 1.0, "['a'][0]": 3.0, "['b']": 1.0}),
-        ({"x"}, {" has 'x'": 1.0}),
+        ({"b": 1, "a": [3]}, {".length": 2.0, "['a'].length": 1.0, "['a'][0]": 3.0, "['b']": 1.0}),
+        ({"x"}, {".length": 1.0, " has 'x'": 1.0}),
         (np.eye(2)[:1], {".shape": "'(1, 2)'", ".length": 2.0, "[0]": 1.0, "[1]": 0.0}),
         (sparse.csr_array([[0, 5]]), {".shape": "'(1, 2)'", ".length": 2.0, "[0]": 0.0, "[1]": 5.0}),
-        (SimpleNamespace(a=1, _b=2, f=len), {".a": 1.0}),
+        (SimpleNamespace(a=1, _b=2, f=len), {".a": 1.0, ".f": "a builtin_function_or_method"}),
         (Curve(np.ones(1)), {".coef_.length": 1.0, ".coef_[0]": 1.0}),
         (ValueError("no"), {"raised": "ValueError: no"}),
     ],
