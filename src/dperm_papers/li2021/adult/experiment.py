@@ -28,6 +28,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from dperm.domain import Budget, Domain
 from dperm.errors import SolverError
@@ -139,11 +140,13 @@ def _literal(cell: Cell, rows: Rows, task: _Task, budget: Budget) -> None:
     b = law.sample((settings.literal_repeats, task.features), cell.rng(*names, "noise"))
     least, steps = floor(unit, budget.epsilon, settings.budget_share), settings.iterations
     theta = {moor: np.full_like(b, np.nan) for moor in (False, True)}
+    # Categories make most of a record 0.
+    X = sparse.csr_array(task.trained[0])
     for repeat in range(len(b)):
         draws = pairs.shared(cell.rng(*names, "rows", repeat), settings.augmented_rows, steps, task.features)
         for moor, found in theta.items():
             run = pairs.iterates(
-                "logistic", task.trained[0], task.trained[1], b[repeat], Scheme("lasso", least, moor=moor),
+                "logistic", X, task.trained[1], b[repeat], Scheme("lasso", least, moor=moor),
                 settings.literal_strength, variant="vs_plus", rows=settings.augmented_rows, steps=steps, draws=draws,
             )  # fmt: skip
             with contextlib.suppress(SolverError):  # stays NaN, a failed fit

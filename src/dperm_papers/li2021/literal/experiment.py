@@ -5,8 +5,9 @@ which errors and the order of the methods differ from the limit's (erratum N8). 
 the paper ran it: every iteration appends `augmented_rows` rows to the data and refits, `iterations` times.
 
 A cell is one design of Table 4 at one epsilon: the six methods of Figure 5 (`variant`), `zetas`, `steps` values of
-Lambda (`strength`), R training sets. Calibration `paper`, Gaussian b, target lasso. Metric `error`, as
-`measures.test_error` of the last iterate: log mean squared error, or the share of wrong labels, on one test set.
+Lambda (`strength`), R training sets at `delta`, which is the text's, and the first of them at `side_deltas`.
+Calibration `paper`, Gaussian b, target lasso. Metric `error`, as `measures.test_error` of the last iterate: log mean
+squared error, or the share of wrong labels, on one test set.
 
 Column `zeta`: which bounds stand for those that li2021 does not print (`designs.bounded`). Where two of them are equal
 for a design their rows are, too. `unit` is not run on Poisson designs, of which Section 5.1 says that zeta3 is large.
@@ -39,11 +40,19 @@ METHODS = {
 
 
 def run(cell: Cell, rows: Rows) -> None:
-    """Measure one design at one epsilon; columns strength, zeta, rows_added (n_e)."""
+    """Measure one design at one epsilon; columns delta, strength, zeta, rows_added (n_e)."""
+    settings = cell.settings
+    rows = rows.at(target="lasso", rows_added=settings.augmented_rows)
+    training = designs.training(cell.seed, cell.experiment, cell.point["design"], settings.repeats)
+    first = tuple(part[: settings.side_repeats] for part in training)
+    for delta, sets in [(settings.delta, training), *((delta, first) for delta in settings.side_deltas)]:
+        _at_delta(cell, rows.at(delta=delta), delta, sets)
+
+
+def _at_delta(cell: Cell, rows: Rows, delta: float, training: tuple[np.ndarray, np.ndarray]) -> None:
+    """Measure the methods under each zeta."""
     settings, name = cell.settings, cell.point["design"]
-    rows = rows.at(delta=settings.delta, target="lasso", rows_added=settings.augmented_rows)
     strengths = np.geomspace(*settings.strengths, settings.steps)
-    training = designs.training(cell.seed, cell.experiment, name, settings.repeats)
     test = designs.test(cell.seed, cell.experiment, name, settings.test_rows)
     found: dict[noise.Bounds, dict[str, np.ndarray]] = {}
     for zeta in settings.zetas:
@@ -52,7 +61,7 @@ def run(cell: Cell, rows: Rows) -> None:
             continue
         bounds = noise.Bounds(design.zeta1, design.zeta2, design.zeta3)
         if bounds not in found:
-            found[bounds] = _fits(cell, design, bounds, training, strengths)
+            found[bounds] = _fits(cell, design, bounds, delta, training, strengths)
         for variant, theta in found[bounds].items():
             error = measures.test_error(design.loss, *test, theta, eta_bound=designs.find(name).eta_bound)
             measures.add(rows, "error", error, variant=variant, zeta=zeta, strength=strengths)
@@ -62,18 +71,21 @@ def _fits(
     cell: Cell,
     design: designs.Design,
     bounds: noise.Bounds,
+    delta: float,
     training: tuple[np.ndarray, np.ndarray],
     strengths: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """Return theta of every method, shape (R, L, p); NaN where a fit did not converge."""
     settings, name, epsilon = cell.settings, cell.point["design"], cell.point["epsilon"]
     law, _, _ = noise.calibrate(
-        bounds, Budget(epsilon, settings.delta), share=settings.budget_share, variant="erm", calibration="paper",
+        bounds, Budget(epsilon, delta), share=settings.budget_share, variant="erm", calibration="paper",
         features=design.p,
     )  # fmt: skip
-    b = law.sample((settings.repeats, design.p), cell.rng(name, "noise", epsilon))
+    count = len(training[0])
+    # The same draws at each delta: the noise is that of the first runs, shorter or longer.
+    b = law.sample((settings.repeats, design.p), cell.rng(name, "noise", epsilon))[:count]
     floor = noise.floor(bounds, epsilon, settings.budget_share)
-    found = {method: np.full((settings.repeats, len(strengths), design.p), np.nan) for method in METHODS}
+    found = {method: np.full((count, len(strengths), design.p), np.nan) for method in METHODS}
     for repeat, (X, y) in enumerate(zip(*training, strict=True)):
         draws = pairs.shared(
             cell.rng(name, "rows", repeat), settings.augmented_rows, settings.iterations, design.p
