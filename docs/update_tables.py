@@ -14,6 +14,7 @@ from scipy import special
 
 from dperm_pipeline import claims
 from dperm_pipeline.claims import answers
+from dperm_pipeline.claims.words import changed
 from dperm_pipeline.report import ledgers
 
 DOCS = Path(__file__).parent
@@ -42,8 +43,6 @@ METHODS = {
 }  # fmt: skip
 # Forms of K-c38 -> what is compared with output perturbation.
 PAIRS = {"printed": "CMS11, Algorithm 2", "tight": "objective, tight", "tight-over-kst": "objective, Algorithm 1"}
-# From where on a note tells of what was changed.
-CHANGED = re.compile(r"(?:Changed|Mended|Added) (?:again )?after outcomes were known.*", re.DOTALL)
 # What the reason of a paired test says: points for and against, and the span of the ratio.
 PAIRED = re.compile(
     r"^(\d+) of (\d+) points reject in favour of the claim and (\d+) against it.* is (\S+ to \S+) times "
@@ -117,8 +116,8 @@ def changes(paper: str, judged: pd.DataFrame) -> str:
     lines = [("claim", "what was changed, why, and which verdict stood before"), ("---", "---")]
     notes = judged.query("paper == @paper").sort_values("id", kind="stable").drop_duplicates(["id", "note"])
     for row in notes.itertuples():
-        if told := CHANGED.search(row.note):
-            lines.append((row.id, told[0].replace("|", "\\|")))
+        if told := changed(row.note):
+            lines.append((row.id, told.replace("|", "\\|")))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -4,6 +4,7 @@ This module is separate from the rules, so that a new wording does not re-run th
 """
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,16 @@ RULES = {
     "over the points against the claim.",
 }
 GLYPHS = {"reproduced": "✓", "not reproduced": "✗", "inconclusive": "~", "not run": "–"}
+
+
+# From where on a note tells of what was changed, up to its end.
+_CHANGED = re.compile(r"(?:(?:Changed|Mended|Added) (?:again )?after outcomes were known|Until 20\d\d-).*", re.DOTALL)
+
+
+def changed(note: str) -> str:
+    """Return what an entry's note tells of changes when outcomes were known: what, why, and what stood before."""
+    told = _CHANGED.search(note)
+    return told[0] if told else ""
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -51,7 +51,7 @@ def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ())
     tests = _grouped(lines, lambda line: answers.number(line.id))
     used = {forms.form(line.variant) for line in lines}
     return {
-        "answers": [_answer(answer, tests[answer.claim]) for answer in answered],
+        "answers": [_answer(answer, tests[answer.claim], errata, first) for answer in answered],
         "counts": sections.counted(pd.Series([answer.kind for answer in answered]), answers.ANSWERS),
         "rows": [_row(line, command(line.id, scale, chosen), errata, first) for line in lines],
         "by_figure": {figure: _claims(part) for figure, part in _grouped(lines, _figure).items()},
@@ -81,8 +81,12 @@ def command(name: str, scale: str, papers: Sequence[str] = ()) -> str:
     return f"snakemake --cores all results/{scale}/claims/{name}.md --config scale={scale}{chosen}"
 
 
-def _answer(answer: answers.Answer, tests: Sequence[Any]) -> dict[str, Any]:
-    """One claim's line: what became of it, and the verdicts that this rests on."""
+def _answer(
+    answer: answers.Answer, tests: Sequence[Any], errata: Container[str], first: Mapping[str, str]
+) -> dict[str, Any]:
+    """One claim's line: what became of it, the verdicts that this rests on, and what stood before."""
+    # Tests of an entry share its note.
+    changed = {line.id: told for line in tests if (told := words.changed(line.note))}
     return {
         **{key: getattr(answer, key) for key in ("claim", "paper", "place", "statement", "kind", "words", "where")},
         "row": f"answer-{answer.claim}",
@@ -103,6 +107,7 @@ def _answer(answer: answers.Answer, tests: Sequence[Any]) -> dict[str, Any]:
             }
             for line in tests
         ],
+        "changed": {name: _linked(slips.links(told, errata), first) for name, told in changed.items()},
     }
 
 

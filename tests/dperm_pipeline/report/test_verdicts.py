@@ -109,6 +109,21 @@ def test_each_claim_has_one_answer_above_its_tests(written):
     assert {name: count for name, count in context["counts"].items() if count} == {"holds as printed": 1, "not run": 1}
 
 
+def test_an_answer_has_beside_it_what_stood_before(written):
+    from dperm_pipeline import report
+
+    note = "Margin 0.1. Changed after outcomes were known (2026-11-25), for K6's sake: before, `not reproduced`."
+    records = [
+        record(note=note, test="exact"), record(note=note, test="exact", variant="tight"),
+        record(id="K-c17", test="exact"),
+    ]  # fmt: skip
+    context = verdicts.context(written(*records), scale="quick", errata={"K6"})
+    first, second = context["answers"]
+    assert list(first["changed"]) == ["K-c16"] and second["changed"] == {}
+    page = report.render("claims.html", claims=context, counts={"claims": context["counts"]})
+    assert page.count("before, <code>not reproduced</code>") == 1 and "Margin 0.1" not in page
+
+
 def test_a_test_is_shown_in_words(written):
     """Its name is the id of its row, and nothing that people read."""
     from dperm_pipeline import report
