@@ -278,7 +278,7 @@ def _fails_at_some(tests: _Tests) -> str:
 def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Leave out what makes no difference, of several things that are left open (the catalogue's `again`).
 
-    Values are such as `zeta of 1, delta 0.0001`, the first, and `delta 0.001`, which changes the one thing alone.
+    Values are such as `zeta of 1 with delta 0.0001`, the first, and `delta 0.001`, which changes the one thing alone.
     """
     names = choice.split(" or ")
     base = next(iter(outcomes), "")
@@ -290,7 +290,7 @@ def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, 
     matter = [name for name, values in others.items() if set(values.values()) - {outcomes[base]}]
     if not matter:
         return choice, outcomes
-    here = ", ".join(part for part in base.split(", ") if part.split()[0] in matter)
+    here = " with ".join(part for part in base.split(" with ") if part.split()[0] in matter)
     return " or ".join(matter), {here: outcomes[base]} | {v: o for name in matter for v, o in others[name].items()}
 
 

@@ -84,7 +84,7 @@ def _chosen(where: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(where: Mapping[str, Any]) -> str:
-    return ", ".join(
+    return " with ".join(
         f"{column} {' and '.join(VALUES.get(column, {}).get(one, str(one)) for one in select.listed(value))}"
         for column, value in where.items()
     )

@@ -105,14 +105,14 @@ def test_of_several_things_left_open_those_count_that_make_a_difference():
         return line(variant, verdict, depends_on="zeta or delta", choice=choice)
 
     base, other, delta = (
-        ("printed", NO, "zeta range, delta 0.01"), ("printed-over-unit", YES, "zeta unit"),
+        ("printed", NO, "zeta range with delta 0.01"), ("printed-over-unit", YES, "zeta unit"),
         ("printed-over-tabled", NO, "delta 0.1"),
     )  # fmt: skip
     found = answer(at(*base), at(*other), at(*delta))
     assert (found.words, found.where) == ("depends on zeta", "holds at zeta unit; fails at zeta range")
     found = answer(at(*base), at(*other), at(delta[0], YES, delta[2]))
     assert found.words == "depends on zeta or delta"
-    assert found.where == "holds at zeta unit, delta 0.1; fails at zeta range, delta 0.01"
+    assert found.where == "holds at zeta unit, delta 0.1; fails at zeta range with delta 0.01"
     assert answer(at(*base), at(other[0], NO, other[2]), at(*delta)).words == "fails"
 
 
