@@ -234,7 +234,7 @@ def test_what_cannot_be_guessed_is_asked_for(here, capsys, arguments, words):
         (["attack:foreign_error"], "attack:foreign_error failed: ValueError: could not convert string"),
         (["attack:too_few"], "mechanism gave the shape (7999, 1) when asked for 8000 outputs"),
         (["attack:ragged"], "function gave outputs of the shapes [(1,), (2,)]: with events of your own"),
-        (["attack:good", "--epsilon", "0"], "epsilon=0.0 must be a number in (0, inf)"),
+        (["attack:good", "--epsilon", "0"], "epsilon=0.0 must be a number in (0, 1e+12]"),
         (["attack:good", "--delta", "1"], "delta=1.0 must be a number in [0, 1)"),
         (["attack:good", "--draws", "3"], "draws=3 must be an integer, 100 or above"),
         (["attack:good", "--confidence", "1"], "confidence=1.0"),

@@ -68,12 +68,17 @@ def leaves(output: Any) -> Iterator[tuple[str, Leaf]]:
     ----------
     output : object
     """
-    return islice(_leaves(output, "", ()), LEAVES)
+    found = _leaves(output, "", ())
+    yield from islice(found, LEAVES)
+    if next(found, None):
+        yield "the rest", Unseen(f"more than {LEAVES:,} numbers and words")
 
 
 def _leaves(output: Any, place: str, above: tuple[int, ...]) -> Iterator[tuple[str, Leaf]]:
     if isinstance(output, BaseException):
         yield from _text(f"{place}raised", f"{type(output).__name__}: {output}", str(output))
+    elif isinstance(output, Unseen):
+        yield place, output
     elif output is None or isinstance(output, _Word):
         yield place, repr(output)
     elif isinstance(output, (str, bytes)):
@@ -177,12 +182,14 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]]:
 def _listed(parts: Iterable, length: int) -> Iterator[tuple[str, Any]]:
     yield ".length", length
     yield from ((f"[{k}]", part) for k, part in enumerate(islice(parts, LISTED)))
+    if length > LISTED:
+        yield f"[{LISTED}:]", Unseen("the rest of a list")
 
 
 def _iterated(output: Iterable) -> Any:
     """Return what an iterator gives; or what it raises, as it would where the function is called."""
     try:
-        return list(islice(output, LISTED))
+        return list(islice(output, LISTED + 1))
     except Exception as error:
         return error
 

@@ -152,7 +152,9 @@ def test_nothing_has_to_end():
         while True:
             yield 1.0
 
-    assert of(forever())[".length"] == 512
+    found = of(forever())
+    assert found["[511]"] == 1.0 and type(found["[512:]"]) is Unseen
+    assert type(of([[0.0] * 400] * 4)["the rest"]) is Unseen
 
     def broken():
         yield 1
@@ -232,6 +234,8 @@ def test_what_cannot_be_looked_at_is_said():
         passes(lambda n, rng: [lambda: n])
     with pytest.warns(UserWarning, match=r"nothing is looked at of \['model'\] \(a Hidden\): return"):
         assert passes(lambda n, rng: {"model": Hidden(n), "noise": rng.normal(), "predict": len})
+    with pytest.warns(UserWarning, match=r"nothing is looked at of \[512:\] \(the rest of a list\)"):
+        assert passes(lambda n, rng: [rng.normal(), *[0] * 600, n])
 
 
 def test_a_leak_far_down_a_long_list_is_among_the_columns():
