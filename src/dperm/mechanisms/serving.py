@@ -141,6 +141,8 @@ class Serving:
         if self._together is not None:
             self._together.extend(records)
             return
+        # A write before may have failed in this turn.
+        self._check_open()
         try:
             self._journal.append(records)
         except BaseException:
@@ -193,6 +195,8 @@ class Serving:
             )
 
     def _enter(self) -> None:
+        # An interrupt may have left both standing: what then waits for the end of a turn that is over is never written.
+        self._together, self._around = None, 0
         if self._forked or os.getpid() != self._owner:
             if self.path is None:
                 raise ReleaseError(
@@ -201,9 +205,7 @@ class Serving:
                     "all processes share that journal"
                 )
             self._owner, self._stale, self._forked = os.getpid(), True, False
-        if self.closed:
-            of = "" if self.path is None else f" of {self.path}"
-            raise ReleaseError(f"the ledger{of} was closed; open it anew")
+        self._check_open()
         if self.path is None:
             self._stale = False
             return
@@ -220,6 +222,11 @@ class Serving:
             for listener in self._listeners:
                 listener.replay(records)
         self._stale = False
+
+    def _check_open(self) -> None:
+        if self.closed:
+            of = "" if self.path is None else f" of {self.path}"
+            raise ReleaseError(f"the ledger{of} was closed; open it anew")
 
     def __getstate__(self):
         self.alone()

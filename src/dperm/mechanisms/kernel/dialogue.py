@@ -89,6 +89,9 @@ class Dialogue(Listener):
             self.serving.write(["moved", self._session.moved])
             self._begun = True
         if self._open is not None:
+            # An interrupt may have left an update that the session knows without its point: they go together.
+            if len(self._session.coefficients) > (0 if self._points is None else self._points.shape[0]):
+                self._points = stacked(self._points, self._open[1])
             self.serving.write(["lost", self._session.lose()])
             self._open = None
 
@@ -102,9 +105,10 @@ class Dialogue(Listener):
             ):
                 row = rows[[i]]
                 if not (self.frozen or self._session.halted):
+                    # Before: an interrupt after the write must not let them be written again below.
+                    due, told = told, []
                     if self.serving.path is not None:
-                        self.serving.write(*told, ["asked", key.hex(), *written(row)])
-                    told.clear()
+                        self.serving.write(*due, ["asked", key.hex(), *written(row)])
                     self._open = key.hex(), row
                 value, updated, frozen = self.known[key] = self._ask(row, float(exact), float(own), key)
                 self._open = None
@@ -115,13 +119,9 @@ class Dialogue(Listener):
     def _ask(self, row, exact, own, key):
         """Answer a new query: its value, whether it was paid for, and whether the model was frozen."""
         frozen = self.frozen
-        paid = self.updates
-        try:
-            value, status = self._session.ask(exact, self._cross(row), own, key)
-        finally:
-            # Of an update that is interrupted as well: the session and its points go together.
-            if self.updates > paid:
-                self._points = stacked(self._points, row)
+        value, status = self._session.ask(exact, self._cross(row), own, key)
+        if status == UPDATED:
+            self._points = stacked(self._points, row)
         return value, status == UPDATED, frozen
 
     def _cross(self, row):

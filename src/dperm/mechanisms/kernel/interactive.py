@@ -177,5 +177,7 @@ class Session:
         grown[m, :m] = row
         # At least kappa, in exact arithmetic.
         grown[m, m] = math.sqrt(max(own - float(row @ row), self.constants.ridge))
-        self._factor, self._answers = grown, np.append(self._answers, answer)
-        self.coefficients = linalg.cho_solve((grown, True), self._answers)
+        answers = np.append(self._answers, answer)
+        coefficients = linalg.cho_solve((grown, True), answers)
+        # At once: an interrupt between them would leave what fits together no more.
+        self._factor, self._answers, self.coefficients = grown, answers, coefficients
