@@ -98,7 +98,7 @@ def _as_float(value: Real) -> float:
 
 
 def integer(name: str, value: Any, least: int, remedy: str, *, error: type[ValueError] = ValueError) -> int:
-    """Return `value` as an int, or refuse it: an integer from `least` to 2^62, neither a bool, a float nor a string.
+    """Return `value` as an int, or refuse it: an integer from `least` to 10^20, neither a bool, a float nor a string.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def integer(name: str, value: Any, least: int, remedy: str, *, error: type[Value
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise error(f"{name}={value!r} must be an integer, {least} or above; {remedy}")
-    if value > 2**62:
-        raise error(f"{name} must be an integer of at most 2^62; {remedy}")
+    if value > 10**20:
+        raise error(f"{name} must be an integer of at most 10^20; {remedy}")
     return int(value)
 
 
