@@ -130,7 +130,7 @@ def test_what_is_no_number_lies_in_the_box_too():
 
 
 @pytest.mark.chance(0)  # the noise is not looked at
-@pytest.mark.parametrize("epsilon", [1e3, pytest.param(1e6, marks=pytest.mark.slow), 1e50])
+@pytest.mark.parametrize("epsilon", [1e3, pytest.param(1e6, marks=pytest.mark.slow), 1e12])
 def test_a_huge_epsilon_is_served_or_refused_in_words(epsilon):
     released = grid.add_noise(np.zeros((1, 2)), sensitivity=1.0, budget=Budget(epsilon, 1e-6))
     assert 0 < released.scale < 1e4

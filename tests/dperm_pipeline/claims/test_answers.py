@@ -114,6 +114,13 @@ def test_of_several_things_left_open_those_count_that_make_a_difference():
     assert found.words == "depends on zeta or delta"
     assert found.where == "holds at zeta unit, delta 0.1; fails at zeta range with delta 0.01"
     assert answer(at(*base), at(other[0], NO, other[2]), at(*delta)).words == "fails"
+    # Alone neither makes a difference, and together they do.
+    both = at("printed-over-tabledunit", YES, "delta 0.1 with zeta unit")
+    found = answer(at(*base), at(other[0], NO, other[2]), at(*delta), both)
+    assert found.words == "depends on zeta or delta"
+    assert found.where == (
+        "holds at delta 0.1 with zeta unit; fails at zeta range with delta 0.01, zeta unit, delta 0.1"
+    )
 
 
 def test_an_answer_says_which_parts_fare_better_than_the_weakest():

@@ -185,6 +185,19 @@ def test_what_may_happen_needs_one_point_and_all_against_it(p_values, verdict):
         say(within, differences(p_values), **{**PAIRED, "holm": False}, some=True)
 
 
+def test_of_what_may_happen_an_open_point_is_shown():
+    """Not the one that is shown to be outside, however near to the limit it lies and however narrow."""
+    rng = np.random.default_rng(3)
+    exact = -1e-9 + 1e-12 * rng.standard_normal(30)
+    wide = 0.3 + rng.standard_normal(30)
+    frames = []
+    for k, values in enumerate((exact, wide)):
+        frames += [table(1 + values, epsilon=k + 1.0, mechanism="objective"), table(np.ones(30), epsilon=k + 1.0)]
+    found = say(within, stack(*frames), **{**PAIRED, "overlap": 0.0}, some=True)
+    assert found.verdict == "inconclusive" and found.measured == pytest.approx(wide.mean())
+    assert "at the most favourable point, epsilon 2" in found.reason and "for 30 repeats" in found.reason
+
+
 # -- crossings -------------------------------------------------------------------------------------------------------
 
 

@@ -203,7 +203,7 @@ def test_numbers_of_things_are_whole_even_where_they_are_not_used(data, name, va
         ({"n_e": 101}, ValueError, "n_e=101 must be an even integer, 2 or above; it is n_e"),
         ({"low": [0, 0, 0, 1], "high": 1}, DomainViolation, "coordinate 3 is fixed at 1.*leave that feature out of X"),
         ({"low": 1, "high": 0}, DomainViolation, "the box is empty in coordinate 0; exchange"),
-        ({"epsilon": 0}, InvalidBudget, r"epsilon=0.0 must be a number in \(0, inf\); usual values"),
+        ({"epsilon": 0}, InvalidBudget, r"epsilon=0.0 must be a number in \(0, 1e\+12\]; usual values"),
         ({"epsilon": -1}, InvalidBudget, "epsilon=-1.0 must be a number"),
         ({"delta": 1}, InvalidBudget, r"delta=1.0 must be a number in \[0, 1\); take 0 for pure"),
         ({"share": 0}, InvalidBudget, r"share=0.0 must be a number in \(0, 1\); it is r"),
