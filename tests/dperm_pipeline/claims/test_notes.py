@@ -13,7 +13,7 @@ import real_claims
 import together
 
 from dperm_pipeline import claims
-from dperm_pipeline.claims import answers, forms
+from dperm_pipeline.claims import answers, forms, words
 
 ROOT = Path(__file__).parents[3]
 QUOTED = r"`(holds \w+(?: \w+)?|fails|depends on[^`]*|undecided|not run|(?:not )?reproduced|inconclusive)`"
@@ -50,6 +50,13 @@ def silent(note):
     )
 
 
+def hidden(note):
+    """The verdicts that stood before by a note, and that pages do not show, for nothing says that they were changed."""
+    shown = words.changed(note)
+    before = re.compile(rf"(?:before|[Uu]ntil|\bwas|\bwere)\b[^.]*{QUOTED}")
+    return [found[0] for found in before.finditer(note[: len(note) - len(shown)])]
+
+
 def untrue(entry, note, ledger):
     """What a note says has not changed, where the ledger has something else today.
 
@@ -69,18 +76,25 @@ def untrue(entry, note, ledger):
         counted = {*tests[~tests["beside"]]["verdict"]}
         if not quoted and len(counted) > 1 and entry not in SEVERAL:
             wrong.append(f"{said}: which of {sorted(counted)}?")
-        for words in quoted:
-            if words in claims.VERDICTS and words != "not run":
-                right = {*of["verdict"]} == {words} if named else words in {*of["verdict"]}
+        for quote in quoted:
+            if quote in claims.VERDICTS and quote != "not run":
+                right = {*of["verdict"]} == {quote} if named else quote in {*of["verdict"]}
             else:
-                right = words in found
-            wrong += [] if right else [f"{said}: not {words}"]
+                right = quote in found
+            wrong += [] if right else [f"{said}: not {quote}"]
     return wrong
 
 
 def test_a_test_that_was_changed_says_what_stood_before(notes):
     assert sum(bool(re.search("(Changed|Mended) (again )?after|Until 20", note)) for _, note in notes) > 150
     assert [entry for entry, note in notes if silent(note)] == []
+
+
+def test_pages_show_every_verdict_that_stood_before(notes):
+    assert {entry: found for entry, note in notes if (found := hidden(note))} == {}
+    assert hidden(
+        "A copy had a verdict, before `not reproduced`. Changed after outcomes were known: `fails` before."
+    ) == ["before `not reproduced`"]
 
 
 def test_what_a_note_says_has_not_changed_stands_in_the_ledger(notes, ledger):

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dperm.accounting import shares
+from dperm.accounting.adaptive import of_group
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget, PrivacyStatement, integer
@@ -58,7 +59,8 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
     privacy_ : PrivacyStatement
         For persons, with any number of rows each.
     row_privacy_ : PrivacyStatement
-        For rows, which is what an open `PrivacySession` adds up.
+        For one row more or less, of a person with any number of them: a row before the last that is used displaces
+        another, so it is (2 e, (1 + exp(e)) d) where `estimator_` is (e, d)-DP.
 
     References
     ----------
@@ -87,8 +89,14 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
     clip = property(lambda self: bool(getattr(self.estimator, "clip", False)))
     neighbours = property(lambda self: _relation(self.estimator))
 
-    def row_budget(self) -> Budget:
-        """Return what the fit spends for one row.
+    def row_budget(self, most: int | None = None) -> Budget:
+        """Return what the fit spends for one row more or less, which an open `PrivacySession` adds up.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many rows a person has at most, if that is promised. Up to `rows` of them all are used, and a row
+            displaces no other.
 
         Raises
         ------
@@ -97,6 +105,13 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If another parameter is wrong.
         """
+        share = self._share()
+        if most is not None and most <= self.rows:
+            return share
+        return Budget(*of_group(share.epsilon, share.delta, 2))
+
+    def _share(self) -> Budget:
+        """Return the estimator's budget: what may be spent for one of the rows that are used."""
         budget, k = Budget(self.epsilon, self.delta), self.rows
         integer("rows", k, 1, "it is the most rows of a person that are used")
         if not (isinstance(self.estimator, BaseEstimator) and hasattr(self.estimator, "epsilon")):
@@ -141,7 +156,7 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
         DpermError
             As of the estimator's own `fit`.
         """
-        share, k = self.row_budget(), int(self.rows)
+        share, k = self._share(), int(self.rows)
         if groups is None:
             raise ValueError("groups is missing: whose row each one is, such as fit(X, y, groups=table['person'])")
         owners = owners_of(groups)
@@ -158,7 +173,7 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
             inner.fit(_safe_indexing(rows, places), _safe_indexing(y, places))
         finally:
             diagnostics.move(inner, self)
-        self.estimator_, self.row_privacy_ = inner, inner.privacy_
+        self.estimator_, self.row_privacy_ = inner, _displacing(inner.privacy_)
         self.privacy_ = self._for_persons(inner.privacy_, k)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(inner, name):
@@ -310,6 +325,16 @@ def first_rows(groups: Sequence[Any], k: int, *, clip: bool = False) -> list[int
         if found < k:
             kept.append(place)
     return kept
+
+
+def _displacing(told: PrivacyStatement) -> PrivacyStatement:
+    """Return the statement for a row more or less that may take another's place, of one for a row that is used."""
+    epsilon, delta = of_group(told.epsilon, told.delta, 2)
+    if not isinstance(told.event, dp_event.NonPrivateDpEvent):
+        told = dataclasses.replace(told, event=EpsilonDeltaDpEvent(epsilon, delta))
+    return dataclasses.replace(
+        told, epsilon=epsilon, delta=delta, source=f"docs/privacy.md, section 16, over {told.source}"
+    )
 
 
 def _relation(estimator: Any) -> str | None:

@@ -173,8 +173,10 @@ class TDDL(KernelEstimator):
                     f"n_public={self.n_public} points in {d} columns need {8 * self.n_public * d / 1e6:,.0f} MB; "
                     f"{remedy}"
                 )
-            Z = rng.standard_normal((self.n_public, d))
-            lengths = self.x_norm * rng.random(self.n_public) ** (1 / d)
+            # They are released, so without a seed the generator of the noise has no part in them: its words would show.
+            own = rng if self.random_state is not None else np.random.default_rng()
+            Z = own.standard_normal((self.n_public, d))
+            lengths = self.x_norm * own.random(self.n_public) ** (1 / d)
             Z *= (lengths / np.linalg.norm(Z, axis=1))[:, None]
         else:
             Z = self._given()

@@ -202,7 +202,7 @@ class PrivacySession:
         ----------
         model : estimator
         """
-        cost = _cost(model)
+        cost = _cost(model, self)
         if cost is None:
             return True
         with self._books.serving.turn():
@@ -240,7 +240,7 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
         return
     session, name = _current(), type(model).__name__
     _look_around(session, name)
-    cost = _cost(model)
+    cost = None if session is None else _cost(model, session)
     number = None
     if session is not None and cost is not None:
         _same_relation(session, model)
@@ -251,7 +251,7 @@ def charged(model: Any, owner: Any, given: tuple) -> Iterator[None]:
         yield
         if number is not None:
             _as_charged(session, model, cost)
-            session._released(number, _for_rows(model))
+            session._released(number, _for_rows(model, session))
     except (TypeError, ValueError):
         if number is not None:
             session._give_back(number)
@@ -292,12 +292,12 @@ def _look_around(session: PrivacySession | None, name: str) -> None:
     raise SessionError(words)
 
 
-def _cost(model: Any) -> Cost | None:
+def _cost(model: Any, session: PrivacySession | None) -> Cost | None:
     """Return what a fit may spend; None of a Student, whose teacher has paid."""
     if not hasattr(model, "epsilon"):
         return None
     # Of a promise for persons, what is spent for a row: the session's relation is of records.
-    of = model.row_budget() if hasattr(model, "row_budget") else model
+    of = model.row_budget(_most_rows(session)) if hasattr(model, "row_budget") else model
     return Cost(of.epsilon, getattr(of, "delta", 0.0))
 
 
@@ -310,13 +310,21 @@ def _same_relation(session: PrivacySession, model: Any) -> None:
         )
 
 
-def _for_rows(model: Any) -> PrivacyStatement:
-    return getattr(model, "row_privacy_", model.privacy_)
+def _most_rows(session: PrivacySession | None) -> int | None:
+    """Return how many rows a person has at most by the session's promise; of persons with 1 it says nothing."""
+    return session.rows_per_person if session is not None and session.rows_per_person > 1 else None
+
+
+def _for_rows(model: Any, session: PrivacySession) -> PrivacyStatement:
+    if not hasattr(model, "row_privacy_"):
+        return model.privacy_
+    most = _most_rows(session)
+    return model.estimator_.privacy_ if most is not None and most <= model.rows else model.row_privacy_
 
 
 def _as_charged(session: PrivacySession, model: Any, cost: Cost) -> None:
     """Refuse a fit that does not promise what was charged; nothing of it is kept."""
-    told = _for_rows(model)
+    told = _for_rows(model, session)
     if told.guarantee == "none":
         raise SessionError(f"{type(model).__name__} promises nothing, because {told.reason}; nothing was released")
     if told.epsilon > cost.epsilon or told.delta > cost.delta or told.neighbours != session.neighbours:

@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import make_pipeline
 
 import dperm
-from dperm import PerPerson, PrivacySession, privacy_card
+from dperm import OutputPerturbation, PerPerson, PrivacySession, privacy_card
 from dperm.accounting import shares
 from dperm.accounting.adaptive import of_group
 from dperm.accounting.gaussian import gaussian_ratio, hockey_stick
@@ -131,11 +131,15 @@ def test_any_estimator_is_fitted_for_persons_and_a_session_agrees(name):
     with PrivacySession(epsilon=4.0, delta=1e-3, rows_per_person=2) as session:
         model.fit(X, y, groups=WHO)
         card = privacy_card(model, session)
-    told, row = model.privacy_, model.row_privacy_
+    told, row = model.privacy_, model.estimator_.privacy_
     assert (told.epsilon, told.delta, told.unit) == (2.0, 1e-6, "person, of whose rows at most 2 are used")
     assert "removing one person, of whose rows" in str(told) and f"estimator_.{row.covers[0]}" in told.covers
     assert (card.unit_epsilon, card.unit_delta, card.unit) == (2.0, 1e-6, f"a {told.unit}")
-    assert session.spent[:2] == (row.epsilon, row.delta) == (model.row_budget().epsilon, model.row_budget().delta)
+    share, displacing = model.row_budget(2), model.row_budget()
+    assert session.spent[:2] == (row.epsilon, row.delta) == (share.epsilon, share.delta)
+    # Where a person may have more rows than are used, one more displaces another.
+    assert (displacing.epsilon, displacing.delta) == of_group(row.epsilon, row.delta, 2)
+    assert (model.row_privacy_.epsilon, model.row_privacy_.delta) == (displacing.epsilon, displacing.delta)
     persons = session.statement()
     assert (persons.person_epsilon, persons.person_delta) == of_group(row.epsilon, row.delta, 2)
     if name in GAUSSIAN:
@@ -235,3 +239,29 @@ def test_with_clip_no_row_and_no_group_raises_or_warns():
             np.testing.assert_array_equal(
                 model.fit(X.tolist(), y.tolist(), groups=[None] * 60).estimator_.coef_, nobody
             )
+
+
+@pytest.mark.parametrize(("rows", "declared"), [(1, 1), (1, 2), (2, 3), (2, 2)])
+def test_a_row_that_displaces_another_is_charged_as_two(rows, declared):
+    """Output perturbation on a line, exactly: one row more, before those of its person, against what is charged."""
+
+    def fitted(more):
+        first = [(1.0, 0, 7)] if more else []
+        X, labels, who = zip(*first, *[(1.0, 1, 7)] * rows, (0.0, 1, 8), strict=True)
+        inner = OutputPerturbation(
+            loss="smoothed_hinge", curvature=1000.0, delta=0.0, classes=(0, 1), clip=True, random_state=5
+        )
+        with PrivacySession(epsilon=4.0, rows_per_person=declared) as session, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = PerPerson(inner, rows=rows, epsilon=1.0, delta=0.0)
+            model.fit(np.array(X)[:, None], np.array(labels), groups=np.array(who))
+        return model, session.spent.epsilon
+
+    (one, charged), (other, same) = fitted(False), fitted(True)
+    # The same draw in both; Laplace noise of scale S/e.
+    e, sensitivity = one.estimator_.privacy_.epsilon, (1 + 2e-6) / 1000
+    loss = np.abs(one.estimator_.coef_ - other.estimator_.coef_).sum() / (sensitivity / e)
+    assert charged == same == (e if 1 < declared <= rows else 2 * e)
+    # With more rows than are used the loss attains it; within the promise nothing is displaced, and this pair is none.
+    assert loss == pytest.approx(2 * e, rel=1e-3)
+    assert (loss <= charged * (1 + 1e-6)) == (charged == 2 * e)
