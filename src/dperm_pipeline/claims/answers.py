@@ -278,20 +278,35 @@ def _fails_at_some(tests: _Tests) -> str:
 def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Leave out what makes no difference, of several things that are left open (the catalogue's `again`).
 
-    Values are such as `zeta of 1 with delta 0.0001`, the first, and `delta 0.001`, which changes the one thing alone.
+    Values are such as `zeta of 1 with delta 0.0001`, the first; `delta 0.001`, which changes the one thing alone; and
+    `delta 0.001 with zeta of 2`, which changes both. A thing makes a difference if to change it alone does, anywhere.
     """
     names = choice.split(" or ")
-    base = next(iter(outcomes), "")
-    if len(names) < 2 or not all(value in base for value in names):
+    base = _by_name(next(iter(outcomes), ""))
+    if len(names) < 2 or base.keys() != set(names):
         return choice, outcomes
-    others = {name: {value: o for value, o in outcomes.items() if value.startswith(f"{name} ")} for name in names}
-    for values in others.values():
-        values.pop(base, None)
-    matter = [name for name, values in others.items() if set(values.values()) - {outcomes[base]}]
+    found = {frozenset((base | _by_name(value)).items()): outcome for value, outcome in outcomes.items()}
+
+    def differs(name: str) -> bool:
+        back = {name: base[name]}
+        return any(found.get(frozenset((dict(at) | back).items()), outcome) != outcome for at, outcome in found.items())
+
+    matter = [name for name in names if differs(name)]
     if not matter:
         return choice, outcomes
-    here = " with ".join(part for part in base.split(" with ") if part.split()[0] in matter)
-    return " or ".join(matter), {here: outcomes[base]} | {v: o for name in matter for v, o in others[name].items()}
+    kept = {}
+    for value, outcome in outcomes.items():
+        parts = _by_name(value)
+        if parts == base:
+            kept[" with ".join(part for name, part in parts.items() if name in matter)] = outcome
+        elif parts.keys() <= set(matter):
+            kept[value] = outcome
+    return " or ".join(matter), kept
+
+
+def _by_name(value: str) -> dict[str, str]:
+    """Return from the names of what is chosen to each in words, such as `zeta of 1`."""
+    return {part.split()[0]: part for part in value.split(" with ") if part}
 
 
 def _by_value(tests: _Tests) -> Iterator[tuple[str, _Tests]]:

@@ -37,5 +37,8 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     words = f"{level} of {len(found)} points are level in every repeat and count for neither side"
     if not ordered:
         return Verdict("inconclusive", words, offset, offset, offset, len(found[0].values))
-    verdict = points.by_shares(rule, list(map(judged, ordered)), f"are above {offset:g}", f"are below {offset:g}")
-    return replace(verdict, reason=f"{verdict.reason}; {words}") if level else verdict
+    decided = list(map(judged, ordered))
+    verdict = points.by_shares(rule, decided, f"are above {offset:g}", f"are below {offset:g}")
+    near = sum(point.fails and not point.reversed for point in decided)
+    told = [f"{near} points, though not reversed, are level within the margin"] * bool(near) + [words] * bool(level)
+    return replace(verdict, reason="; ".join([verdict.reason, *told]))

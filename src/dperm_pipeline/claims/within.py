@@ -52,11 +52,11 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     one), maybe `overlap` (at least 0, default 0), `holm` (true: the level is shared by Holm for the claim too, not only
     against it) and `some` (true: one point that is inside suffices; only with `holm`).
 
-    Measured is the mean at the least favourable point (with `some` at the most favourable one) with its 95 % interval;
-    `n`: its repeats. Reproduced if the interval lies inside [low, high] at every point (with `holm`: if Holm's
-    procedure at 5 % rejects, at every point, that it does not); not reproduced if it is disjoint at any, the level
-    shared among the points by Holm; else inconclusive. A repeat that lacks a value is left out; a point that lacks more
-    than 5 % of them stays open.
+    Measured is the mean at the least favourable point (with `some` at the most favourable one, which is open where the
+    verdict is) with its 95 % interval; `n`: its repeats. Reproduced if the interval lies inside [low, high] at every
+    point (with `holm`: if Holm's procedure at 5 % rejects, at every point, that it does not); not reproduced if it is
+    disjoint at any, the level shared among the points by Holm; else inconclusive. A repeat that lacks a value is left
+    out; a point that lacks more than 5 % of them stays open.
     """
     if "low" not in rule and "high" not in rule:
         raise ConfigError(f"{rule['id']}: low, high: neither given; give one or both")
@@ -81,8 +81,13 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     measured = [one for one in found if len(one.point.values)]
     if not measured:
         return Verdict("inconclusive", "; ".join([*reasons, "no repeat has all values"]), n=0)
-    # The point that is shown.
-    if some:
+    outcome = overall([any(inside)], [all(outside)]) if some else overall(inside, outside)
+    # The point that is shown; where it is open whether any is inside, the one that may most easily be.
+    if some and outcome == "inconclusive":
+        undecided = [one for one, out in zip(found, outside, strict=True) if len(one.point.values) and not out]
+        shown = min(undecided or measured, key=lambda one: one.p_outside)
+        at = f" at the most favourable point, {shown.point.where}" if shown.point.where else ""
+    elif some:
         shown = min(measured, key=lambda one: max(one.high - top, bottom - one.low))
         at = f" at the most favourable point, {shown.point.where}" if shown.point.where else ""
     else:
@@ -94,7 +99,6 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     lost = sum(one.point.repeats - len(one.point.values) for one in found)
     if lost:
         reasons.append(f"{lost} repeats lack a value")
-    outcome = overall([any(inside)], [all(outside)]) if some else overall(inside, outside)
     n = len(shown.point.values)
     if outcome == "inconclusive":
         reasons.append(_power(shown, bottom, top, overlap))

@@ -49,7 +49,10 @@ GLYPHS = {"reproduced": "✓", "not reproduced": "✗", "inconclusive": "~", "no
 
 
 # From where on a note tells of what was changed, up to its end.
-_CHANGED = re.compile(r"(?:(?:Changed|Mended|Added) (?:again )?after outcomes were known|Until 20\d\d-).*", re.DOTALL)
+_CHANGED = re.compile(
+    r"(?:(?:Changed|Mended|Added) (?:again )?after outcomes were known|Until 20\d\d-\d\d-\d\d (?:this|it) was).*",
+    re.DOTALL,
+)
 
 
 def changed(note: str) -> str:
