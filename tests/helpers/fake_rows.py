@@ -305,8 +305,9 @@ def augmentation(*, designs=("no-data", "linear-500"), repeats=3):
 def literal(*, designs=("linear-200", "poisson-500"), epsilons=(0.4, 1.0), repeats=2):
     """Rows of li2021-literal by the experiment itself, which takes a second."""
     settings = {
-        "repeats": repeats, "zetas": ["range", "typical", "unit"], "strengths": [100.0, 0.05], "steps": 3,
-        "augmented_rows": 400, "iterations": 3, "delta": 1e-4, "budget_share": 0.5, "test_rows": 300,
+        "repeats": repeats, "side_repeats": 1, "zetas": ["range", "typical", "unit"], "strengths": [100.0, 0.05],
+        "steps": 3, "augmented_rows": 400, "iterations": 3, "delta": 1e-4, "side_deltas": [1e-3], "budget_share": 0.5,
+        "test_rows": 300,
     }  # fmt: skip
     head = {"experiment": "li2021-literal", "paper": "li2021", "mechanism": "napp", "seed": 1}
     head |= {"calibration": "paper", "neighbours": "add_remove", "settings": settings}
