@@ -15,6 +15,7 @@ bisection. So is the law of an answer of several classes, which nobody asks twic
 Neighbouring relation: each row's.
 """
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ import numpy as np
 from scipy import stats
 from sklearn.neighbors import KNeighborsClassifier
 
+from dperm import kernels
 from dperm.audit import columns, exact
 from dperm.audit.called import answers, brackets, concurrency, dialogues, recording
 from dperm.audit.called.brackets import BracketedLaw
@@ -118,7 +120,9 @@ def fit(
     The latter has the label y; with y = 0 it is not there.
     """
     kernel = RendezvousKernel()
-    model = make(kernel=kernel, feature_norm=1.0, classes=(-1, 1), C=_C, tolerance=1e-3, **given)
+    # It is the linear one, so that it is a kernel is nobody's word.
+    known = dataclasses.replace(kernels.custom(kernel, 1.0), definite=True)
+    model = make(kernel=known, classes=(-1, 1), C=_C, tolerance=1e-3, **given)
     X, labels = np.zeros((1, 1)), np.array([1])
     if y:
         X, labels = np.array([[0.0], [1.0]]), np.array([1, int(y)])
