@@ -126,6 +126,10 @@ def test_targets_hold_at_scale_paper(bench, measured):
         ("noop", (15.1, 1.0), "run with nothing to do: 15.1 s, the target is 15.0 s"),
     ):
         assert bench.failures(bench.Measured(**(good | {key: value})), "paper") == [words]
+    long = bench.Run(since=990.0, until=990.0 + 46 * 60, cpu=16.5, cores=2)
+    assert bench.failures(bench.Measured(**(good | {"run": long})), "paper") == [
+        "whole run: 46.0 minutes, the target is 45.0 minutes"
+    ]
     run = bench.Run(since=990.0, until=1005.0, cpu=3300.0, cores=2)
     assert bench.failures(bench.Measured(**(good | {"jobs": many, "run": run})), "paper") == [
         "jobs: 401, the target is 400"
