@@ -135,10 +135,12 @@ class Labels(Task):
     def levels(self, X, y, Q):
         """Return the most frequent label of those trained on, and what logistic regression answers."""
         labels, counts = np.unique(y, return_counts=True)
-        plain = LogisticRegression(C=_FREE, fit_intercept=False, max_iter=2000).fit(X, y)
+        most = np.full(len(Q), labels[counts.argmax()])
+        plain = LogisticRegression(C=_FREE, fit_intercept=False, max_iter=2000)
+        # Of one label alone scikit-learn fits none.
         return {
-            "the most frequent label": np.full(len(Q), labels[counts.argmax()]),
-            "logistic regression, not private": plain.predict(Q),
+            "the most frequent label": most,
+            "logistic regression, not private": plain.fit(X, y).predict(Q) if len(labels) > 1 else most,
         }
 
     def level(self, y):

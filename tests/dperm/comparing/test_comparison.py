@@ -123,6 +123,22 @@ def test_on_private_rows_every_fit_is_charged_and_what_does_not_fit_is_refused(d
         list(errors.private(table.read("data.csv", SCHEMA, "y"), [1.0], 0.0, 1, small))
 
 
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_no_number_of_private_rows_stops_it(data, rows):
+    """Before, a split that left no row to test on was an error, which told that there are few."""
+    lines = (data / "data.csv").read_text().splitlines(keepends=True)
+    (data / "data.csv").write_text("".join(lines[: 1 + rows]))
+    for k in range(3):
+        assert compare("--ledger", f"budget.{k}", "--budget", "12", "1e-5") == 0
+
+
+def test_on_public_rows_of_one_label_the_model_without_privacy_says_that_one(data, capsys):
+    """Before, scikit-learn's error and a traceback."""
+    (data / "data.csv").write_text((data / "data.csv").read_text().replace("yes", "no"))
+    assert compare("--public-share", "all") == 0
+    assert re.search(r"logistic regression, not private +0\.0 ± 0\.0", capsys.readouterr().out)
+
+
 def test_on_real_records_public_and_private_errors_are_alike_where_the_budget_is_large(tmp_path):
     """Breast cancer: 569 records, of which nine in ten are told without privacy, six by the most frequent label."""
     raw = load_breast_cancer()
