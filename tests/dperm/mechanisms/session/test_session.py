@@ -159,6 +159,15 @@ def test_a_card_names_the_steps_that_learn():
     assert privacy_card(chain).beside.startswith("not private: standardscaler (StandardScaler);")
 
 
+def test_a_card_shows_numbers_of_numpy_and_neither_seed_nor_ledger(tmp_path):
+    given = {"shards": np.int64(3), "classes": (np.int64(0), np.int64(1)), "epsilon": np.float64(2.0)}
+    fitted = dperm.SoftMajority(**given, queries=2, state=tmp_path / "budget.journal").fit(X, y)
+    card = privacy_card(fitted)
+    shown = {"shards": 3, "classes": [0, 1], "epsilon": 2.0}
+    assert {name: card.parameters[name] for name in shown} == shown and "epsilon=2.0" in str(card)
+    assert "budget" not in str(card) + card.to_json() and not {"state", "random_state"} & set(card.parameters)
+
+
 def test_a_card_is_refused_for_a_model_of_another_session():
     elsewhere = model(1.0).fit(X, y)
     with PrivacySession(epsilon=1.0, delta=1e-5) as session:
