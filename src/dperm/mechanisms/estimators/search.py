@@ -1,6 +1,7 @@
 """A private search over hyper-parameters, with the interface of scikit-learn's RandomizedSearchCV."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -213,8 +214,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         ParameterSampler(self.param_distributions, n_iter=1)
         if not self._several():
             raise ValueError("param_distributions=[] holds nothing to draw from; give a dict, {} for no parameter")
-        for name in sorted({name for each in self._several() for name in each}):
-            if name.rpartition("__")[2] in _SET:
+        for name in sorted({name for each in self._several() for name in each}, key=str):
+            if str(name).rpartition("__")[2] in _SET:
                 raise ValueError(
                     f"param_distributions holds {name!r}, which is the same for all trials; give it to the "
                     "estimator (epsilon, delta and random_state: to the search)"
@@ -224,7 +225,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _several(self) -> list[dict]:
         """Return the distributions, of which each trial takes one."""
-        return self.param_distributions if isinstance(self.param_distributions, list) else [self.param_distributions]
+        given = self.param_distributions
+        return [given] if isinstance(given, Mapping) else list(given)
 
     def _records(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return rows, targets, and the classes if these are labels."""
@@ -295,7 +297,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _drawn(self, rng: np.random.Generator) -> dict:
         """Return parameters."""
         seed = np.random.RandomState(rng.integers(2**32))
-        return next(iter(ParameterSampler(self.param_distributions, n_iter=1, random_state=seed)))
+        return next(iter(ParameterSampler(self._several(), n_iter=1, random_state=seed)))
 
     def _trial(self, X, y, params: dict, base: Budget, classes, promised: PrivacyStatement, rng) -> Any:
         """Fit a model; refuse one that promises less than the statement of the search."""

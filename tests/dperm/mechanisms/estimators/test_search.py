@@ -238,6 +238,7 @@ def test_sparse_rows_are_as_dense_ones_however_they_are_stored(data):
         ({"tolerance": stats.uniform(1e-5, 1e-4)}, False),
         ([{"curvature": [3.0]}, {"tolerance": [1e-9]}], False),
         ([{"curvature": [3.0]}], True),
+        (({"curvature": [3.0]}, {"curvature": [4.0]}), True),
     ],
 )
 @pytest.mark.parametrize("inner", [False, True])
@@ -305,6 +306,8 @@ def test_without_a_guarantee_of_the_trials_there_is_none(data):
         ),
         ({"estimator": OutputPerturbation(classes=(0, 1, 2))}, ValueError, "must be two different labels"),
         ({"param_distributions": {"curvatur": [1.0]}}, ValueError, "'curvatur', no parameter of OutputPerturbation"),
+        ({"param_distributions": {1: [2]}}, ValueError, "holds 1, no parameter of OutputPerturbation"),
+        ({"param_distributions": ()}, ValueError, "holds nothing to draw from"),
         ({"param_distributions": {"epsilon": [1.0]}}, ValueError, "'epsilon', which is the same for all trials"),
         ({"param_distributions": [{}, {"classes": [1.0]}]}, ValueError, "'classes', which is the same"),
         ({"param_distributions": 3}, TypeError, "Parameter distribution"),
