@@ -270,8 +270,8 @@ def test_records_of_any_type_are_served_as_they_are_fitted(tmp_path, how):
     records, model = TAKEN[how], served.estimator(classes=(0, 1))
     pack(model, *records, tmp_path / "m")
     found, seen = files.load(tmp_path / "m"), []
-    for model, given in ((found.estimator, (found.X, found.y)), (model, records)):
-        fitted = model.set_params(random_state=0).fit(*given)
+    for one, given in ((found.estimator, (found.X, found.y)), (model, records)):
+        fitted = one.set_params(random_state=0).fit(*given)
         seen.append(fitted.predict(np.linspace(-1, 1, 10).reshape(5, 2)))
     np.testing.assert_array_equal(*seen)
     odd = int(how == "odd labels")

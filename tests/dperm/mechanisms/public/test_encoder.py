@@ -261,7 +261,7 @@ def test_with_clip_no_record_raises_warns_leaves_the_bound_or_changes_another_ro
 @together.over("columns", ["a", "abc"])
 def test_a_row_of_tiny_numbers_is_as_long_as_the_bound_and_no_longer(value, columns):
     """Before, their squares were rounded to a few bits or to 0, and a row came out up to a fifth above the bound."""
-    encoder = PublicEncoder(dict.fromkeys(columns, {"range": [0, 1]}), rows="length", x_norm=3.0, clip=True)
+    encoder = PublicEncoder({name: {"range": [0, 1]} for name in columns}, rows="length", x_norm=3.0, clip=True)
     (row,) = encoder.fit_transform(np.full((1, len(columns)), value))
     assert 3 * (1 - 1e-12) < math.hypot(*row) <= 3
 
