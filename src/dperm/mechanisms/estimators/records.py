@@ -171,6 +171,17 @@ def _check_finite(values: Any, name: str, remedy: str) -> None:
         raise ValueError(f"Input {name} contains NaN or another missing value; {remedy}")
 
 
+def made_up(X: Any, classes: np.ndarray | None, *, known: bool) -> tuple[Any, np.ndarray]:
+    """Return made-up rows, zeros of X's kind and width, and targets: one of each class, or of numbers two.
+
+    - known: whether how many rows X has is public: as many then, up to a thousand, for some mechanisms need so many.
+    """
+    targets = np.zeros(2) if classes is None else classes
+    targets = np.resize(targets, max(len(targets), min(X.shape[0], 1000) if known else 0))
+    shape = len(targets), X.shape[1]
+    return sparse.csr_array(shape) if sparse.issparse(X) else np.zeros(shape), targets
+
+
 def weighed(given: Any, n: int, bound: float, *, clip: bool) -> np.ndarray:
     """Return sample weights as floats in [0, bound]; with `clip` what is no number is 0, and others go to the ends.
 

@@ -19,7 +19,7 @@ from dperm.domain import Budget, PrivacyStatement, number, tame_rows
 from dperm.errors import ReleaseError
 from dperm.mechanisms.estimators import held_out
 from dperm.mechanisms.estimators.model import answering, declared, encoded, generator, told
-from dperm.mechanisms.estimators.records import DECISIVE, covered, queried, total, validated
+from dperm.mechanisms.estimators.records import DECISIVE, covered, made_up, queried, total, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
 
@@ -172,7 +172,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         aside = rng.random(len(y)) < self.holdout
         left = X[~aside], y[~aside]
         held = tame_rows(X[aside]) if self.clip else X[aside], y[aside]
-        base, statement = self._planned(budget, law, X.shape[1], classes, self._drawn(rng))
+        base, statement = self._planned(budget, law, left[0], classes, self._drawn(rng))
         best = None
         for _ in range(law.draw(rng)):
             params = self._drawn(rng)
@@ -243,14 +243,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return {"accept_sparse": "csr" if get_tags(self.estimator).input_tags.sparse else False}
 
     def _planned(
-        self, budget: Budget, law: stopping.Trials, columns: int, classes: np.ndarray | None, params: dict
+        self, budget: Budget, law: stopping.Trials, X: Any, classes: np.ndarray | None, params: dict
     ) -> tuple[Budget, PrivacyStatement]:
         """Return the budget of a trial and the statement of the search, from public values alone.
 
         What kind of release a trial is, the statement of one tells that is fitted on made-up records.
         """
-        targets = np.zeros(2) if classes is None else classes
-        rows = np.zeros((len(targets), columns))
+        rows, targets = made_up(X, classes, known=self.estimator.neighbours == "replace")
         base = stopping.base_budget(budget, law, stopping.worst)
         with quiet(True):
             made = self._unfitted(params, base, classes, 0).fit(rows, targets).privacy_

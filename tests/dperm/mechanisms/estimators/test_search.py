@@ -20,12 +20,13 @@ from dperm import (
     PrivateSearchCV,
     RKHSGaussian,
     SoftMajority,
+    SparseRegression,
     diagnostics,
 )
 from dperm.accounting import stopping
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget, PrivacyStatement
-from dperm.errors import InvalidBudget, PrivacyLeakWarning, ReleaseError
+from dperm.errors import DataError, InvalidBudget, PrivacyLeakWarning, ReleaseError
 
 GRID = {"curvature": [3.0, 30.0]}
 MODEL = OutputPerturbation(classes=("no", "yes"), clip=True)
@@ -203,6 +204,15 @@ def test_a_regressor_is_searched_with_its_own_bound(data):
     assert search.fit(X, X[:, 0]).best_score_ > 50
     with pytest.raises(ValueError, match=r"error_bound=None must be a number .*it is the public error"):
         PrivateSearchCV(OutputPerturbation(loss="huber"), GRID).fit(X, X[:, 0])
+
+
+def test_what_needs_a_number_of_records_is_searched_where_that_is_public(data):
+    """Before, two made-up records were asked for, whatever there were, and the error named those two."""
+    votes = {"support": "samp_agg", "penalty": 1.0, "blocks": 4, "y_bound": 1.0, "clip": True}
+    search = PrivateSearchCV(SparseRegression(neighbours="replace", **votes), {}, n_iter=2, random_state=0)
+    assert search.fit(data[0], data[0][:, 0]).privacy_.guarantee == "proved"
+    with pytest.raises(DataError, match="blocks=4 is more than the n_samples=2 records"):
+        search.fit(data[0][:2], data[0][:2, 0])
 
 
 def test_no_record_makes_it_fail_or_warn(data, recwarn):
