@@ -132,11 +132,23 @@ def test_gaussian_noise_is_added_up_as_such(tmp_path):
         for _ in range(8):
             clone(descent).fit(X, y)
         stated = session.statement()
-        assert stated.epsilon < 3 and stated.releases[0].endswith("delta 1e-06, 0.0077-zCDP; proved")
+        assert stated.epsilon < 3 and stated.releases[0].endswith("delta 1e-06, 0.124-GDP; proved")
     again = PrivacySession(**given)
     assert again.spent == session.spent
-    cost = adaptive.Cost(0.5, 1e-6, gaussian_ratio(0.5, 1e-6) ** 2 / 2)
+    cost = adaptive.Cost(0.5, 1e-6, mu=gaussian_ratio(0.5, 1e-6))
     assert again.spent.epsilon == pytest.approx(adaptive.spent(again.total, [cost] * 8, "renyi").epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(("accountant", "many"), [("basic", 6), ("renyi", 27), ("gaussian", 31)])
+def test_a_session_gives_as_many_descents_as_its_accountant_allows(accountant, many):
+    """Each is charged by its noise before it runs, not by an epsilon that the last ones would not have left."""
+    descent = dperm.NoisyGradientDescent(epsilon=0.5, delta=1e-6, steps=1, classes=(0, 1))
+    made = 0
+    with PrivacySession(epsilon=3.0, delta=1e-5, accountant=accountant) as session, pytest.raises(BudgetExhausted):
+        while True:
+            clone(descent).fit(X, y)
+            made += 1
+    assert made == many and session.spent.fits
 
 
 def test_a_statement_says_the_weakest_guarantee_and_whether_noise_came_from_a_seed():
