@@ -139,6 +139,18 @@ def test_on_public_rows_of_one_label_the_model_without_privacy_says_that_one(dat
     assert re.search(r"logistic regression, not private +0\.0 ± 0\.0", capsys.readouterr().out)
 
 
+def test_what_was_paid_for_is_shown_where_it_cannot_be_written(data, capsys, monkeypatch):
+    def full(*given, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    assert compare("--ledger", "budget.journal", "--budget", "12", "1e-5") == 2
+    told = capsys.readouterr()
+    assert (
+        re.search(r"ObjectivePerturbation +\d", told.out) and "Left: epsilon 2" in told.out and "No space" in told.err
+    )
+
+
 def test_on_real_records_public_and_private_errors_are_alike_where_the_budget_is_large(tmp_path):
     """Breast cancer: 569 records, of which nine in ten are told without privacy, six by the most frequent label."""
     raw = load_breast_cancer()
@@ -179,9 +191,12 @@ def test_a_page_and_numbers_that_the_same_seed_gives_again(data, capsys):
         (["--public-share", "4000"], "has no so many rows"),
         (["--public-share", "all", "--delta", "1"], "--delta=1.0"),
         (["--public-share", "all", "--out", "data.csv"], "would be written over what is read"),
+        (["--ledger", "b", "--budget", "12", "0", "--out", "nowhere/page.html"], "nowhere/page.html cannot be written"),
+        (["--ledger", "b", "--budget", "12", "0", "--out", "."], "--out . cannot be written; name a file"),
+        (["--ledger", "b", "--budget", "12", "0", "--epsilon", "5e-4"], "--epsilon=0.0005 must be a number in [0.001"),
     ],
 )
 def test_it_runs_on_no_rows_that_nobody_called_public_or_paid_for(data, capsys, more, words):
     before = (data / "data.csv").read_bytes()
     assert compare(*more) == 2 and words in capsys.readouterr().err
-    assert (data / "data.csv").read_bytes() == before and not list(data.glob("*.html"))
+    assert (data / "data.csv").read_bytes() == before and not list(data.glob("*.html")) and not (data / "b").exists()
