@@ -130,9 +130,10 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
     >>> card.epsilon, card.unit, card.relation
     (2.0, 'a record', 'add_remove')
     """
-    steps = getattr(model, "steps", None)
-    # A descent has a number of steps.
-    own = steps[-1][1] if isinstance(steps, list) else model
+    own = model
+    # A descent has a number of steps; a Pipeline's last step may be one again.
+    while isinstance(getattr(own, "steps", None), list):
+        own = own.steps[-1][1]
     told = getattr(own, "privacy_", None)
     if not isinstance(told, PrivacyStatement):
         raise SessionError(f"{type(model).__name__} has no privacy statement: it is not fitted, or not private")

@@ -168,7 +168,8 @@ def test_a_card_names_the_steps_that_learn():
     assert privacy_card(chain[-1]).beside.startswith("none given")
     with pytest.warns(PrivacyLeakWarning):
         chain = make_pipeline(StandardScaler(), model(clip=True)).fit(X, y)
-    assert privacy_card(chain).beside.startswith("not private: standardscaler (StandardScaler);")
+    for one in (chain, make_pipeline(Normalizer(), chain)):
+        assert privacy_card(one).beside.startswith("not private: standardscaler (StandardScaler);")
 
 
 def test_a_card_shows_numbers_of_numpy_and_neither_seed_nor_ledger(tmp_path):
