@@ -58,11 +58,33 @@ def test_a_table_is_read_by_its_schema_alone(data):
     assert np.array_equal(again.X[:N], found.X) and np.linalg.norm(again.X[N]) <= 1
 
 
+@pytest.mark.parametrize(("levels", "says"), [([0, 1], ["0.0", "1"]), ([False, True], ["false", "TRUE"])])
+def test_a_label_counts_by_what_it_says_as_a_level_of_a_feature_does(data, levels, says):
+    """Before, 1.0 was none of the labels 0 and 1, so that every label was the first, and every answer wrong."""
+    text = (data / "data.csv").read_text().replace(",no,", f",{says[0]},").replace(",yes,", f",{says[1]},")
+    (data / "data.csv").write_text(text + "9,0.1,perhaps,0.1,red\n")
+    found = table.read("data.csv", {**SCHEMA, "y": {"levels": levels}}, "y")
+    assert set(found.y) == {*map(str, levels), "perhaps"} and found.task.classes == tuple(map(str, levels))
+
+
 @pytest.mark.parametrize(
     ("schema", "target", "error", "words"),
     [
         ({**SCHEMA, "y": {"levels": ["no"]}}, "y", ConfigError, "the target 'y' needs its labels or its range"),
         (SCHEMA, "z", ConfigError, "the target 'z' needs its labels"),
+        (
+            {**SCHEMA, "y": {"levels": ["no", "yes", None]}},
+            "y",
+            ConfigError,
+            "the target 'y' has null among its labels",
+        ),
+        (
+            {**SCHEMA, "y": {"levels": ["no", "yes"], "missing": "no"}},
+            "y",
+            ConfigError,
+            "'y' has null among its labels",
+        ),
+        ({**SCHEMA, "y": {"levels": ["1", "01"]}}, "y", ConfigError, "the target 'y': levels '1' and '01' are one"),
         ({**SCHEMA, "z": SCHEMA["y"]}, "z", DataError, "no column 'z'; it has id, m1"),
         ({**SCHEMA, "age": {"range": [0, 1]}}, "y", DataError, "differ in the column 'age'"),
         ({key: SCHEMA[key] for key in ("m*", "colour", "y")}, "y", DataError, "differ in the column 'id'"),
