@@ -1,14 +1,19 @@
 r"""What releases that are chosen one after another may spend together (docs/privacy.md, section 15, Theorem Y).
 
 Each is (epsilon_i, delta_i)-DP given all before, and both numbers may depend on what was seen before; a filter refuses
-the release that would leave the budget (epsilon, delta). Two ways to add up, one of which is chosen beforehand:
+the release that would leave the budget (epsilon, delta). Three ways to add up, one of which is chosen beforehand:
 
     basic   sum epsilon_i <= epsilon and sum delta_i <= delta; sums in the decimals that were written, so that ten times
             0.1 is 1;
     renyi   sum delta_i <= delta/2, and sum R_a(epsilon_i), turned into epsilon at delta/2, at most epsilon, where
             R_a(e) is the Renyi divergence of order a of randomised response, the largest of any e-DP release. A
             release that is rho_i-zCDP, such as Gaussian noise, adds a rho_i to this sum and nothing to the other one.
-            a is fixed beforehand: that which allows the most small releases.
+            a is fixed beforehand: that which allows the most small releases;
+    gaussian
+            sum delta_i <= delta/2, and one Gaussian release of ratio (sum mu_i^2)^{1/2} (dperm.accounting.gaussian) is
+            (epsilon, delta/2)-DP: the exact curve of Gaussian releases. One whose sensitivity is mu_i deviations of
+            its Gaussian noise adds mu_i^2 to this sum and nothing to the other one; any other one adds m(epsilon_i)^2.
+            Randomised response with odds e^e is a function of Gaussian noise: m(e) = 2 Phi^{-1}(1/(1 + e^{-e})).
 
 Neighbouring relation: the same one for all.
 """
@@ -23,12 +28,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from dp_accounting.rdp import rdp_privacy_accountant as dp_renyi
+from scipy import optimize, special
 
 from dperm.accounting import renyi
+from dperm.accounting.gaussian import gaussian_ratio, hockey_stick
 from dperm.domain import Budget, one_of
 from dperm.errors import InvalidBudget
 
-Accountant = Literal["basic", "renyi"]
+Accountant = Literal["basic", "renyi", "gaussian"]
 _ORDERS = 1 + np.geomspace(0.1, 1e4, 200)
 # What sums of divergences may be rounded by.
 _ROUNDING = 1e-12
@@ -42,10 +49,13 @@ class Cost(Budget):
     ----------
     epsilon, delta : float
     rho : float or None
-        Where the release is rho-zCDP; of Gaussian noise (sensitivity/sigma)^2/2. The same relation.
+        Where the release is rho-zCDP. The same relation.
+    mu : float or None
+        Where it is a function of Gaussian noise alone: sensitivity/sigma; it is mu^2/2-zCDP then. The same relation.
     """
 
     rho: float | None = None
+    mu: float | None = None
 
 
 class Spent(NamedTuple):
@@ -74,17 +84,18 @@ def spent(total: Budget, releases: Iterable[Cost] | Mapping[Cost, int], accounta
     total : Budget
     releases : iterable of Cost, or mapping of Cost to int
         In any order; or how many there are of each.
-    accountant : {"basic", "renyi"}
+    accountant : {"basic", "renyi", "gaussian"}
         Chosen before the first release.
 
     Raises
     ------
     InvalidBudget
-        If `renyi` is asked for a total with delta = 0.
+        If `renyi` or `gaussian` is asked for a total that leaves it nothing (`check`).
 
     References
     ----------
-    Rogers, Roth, Ullman & Vadhan 2016, Theorem 3.6 (basic); Feldman & Zrnic 2021, Theorem 4.5 (Renyi filter).
+    Rogers, Roth, Ullman & Vadhan 2016, Theorem 3.6 (basic); Feldman & Zrnic 2021, Theorem 4.5 (Renyi filter); Smith &
+    Thakurta 2022 (Gaussian filter).
     """
     one_of("accountant", accountant, Accountant)
     made = Counter(releases)
@@ -93,15 +104,67 @@ def spent(total: Budget, releases: Iterable[Cost] | Mapping[Cost, int], accounta
         delta = _exact((one.delta, many) for one, many in made.items())
         fits = epsilon <= _written(total.epsilon) and delta <= _written(total.delta)
         return Spent(float(epsilon), float(delta), fits)
-    order = renyi_order(total)
+    check(total, accountant)
     if not made:
         return Spent(0.0, 0.0, True)
+    together = _by_divergence if accountant == "renyi" else _by_ratio
+    epsilon, leaks = together(total, made)
+    fits = epsilon <= total.epsilon and leaks <= _written(total.delta) / 2
+    return Spent(epsilon, float(leaks) + total.delta / 2, fits)
+
+
+def check(total: Budget, accountant: Accountant) -> None:
+    """Refuse a budget of which an accountant has nothing to give.
+
+    Parameters
+    ----------
+    total : Budget
+    accountant : {"basic", "renyi", "gaussian"}
+
+    Raises
+    ------
+    InvalidBudget
+        If delta = 0 for another one than `basic`, or no order of `renyi` allows a release.
+    """
+    if accountant == "basic":
+        return
+    if total.delta == 0:
+        raise InvalidBudget(
+            f"delta=0 leaves accountant={accountant!r} nothing; take accountant='basic', or allow some delta"
+        )
+    if accountant == "renyi":
+        renyi_order(total)
+
+
+def _by_divergence(total: Budget, made: Mapping[Cost, int]) -> tuple[float, Fraction]:
+    """Return epsilon at delta/2 of what is left of releases without their leaks, and the leaks' chance."""
+    order = renyi_order(total)
     added = [(*_divergence(order, one), many) for one, many in made.items()]
-    delta = _exact((leaked, many) for _, leaked, many in added)
     divergence = math.fsum(many * each for each, _, many in added) * (1 + _ROUNDING)
-    epsilon = _converted(order, divergence, total.delta / 2)
-    fits = epsilon <= total.epsilon and delta <= _written(total.delta) / 2
-    return Spent(epsilon, float(delta) + total.delta / 2, fits)
+    return _converted(order, divergence, total.delta / 2), _exact((leak, many) for _, leak, many in added)
+
+
+def _by_ratio(total: Budget, made: Mapping[Cost, int]) -> tuple[float, Fraction]:
+    """Return the same by the ratio of one Gaussian release that all of them are functions of."""
+    added = [(*_ratio(one), many) for one, many in made.items()]
+    ratio = math.sqrt(math.fsum(many * each**2 for each, _, many in added)) * (1 + _ROUNDING)
+    leaks = _exact((leak, many) for _, leak, many in added)
+    found = _epsilon_of(ratio, total.delta / 2)
+    # The root is rounded: whether it is within the budget is asked of the curve itself.
+    if ratio <= gaussian_ratio(total.epsilon, total.delta / 2):
+        return min(found, total.epsilon), leaks
+    return max(found, math.nextafter(total.epsilon, math.inf)), leaks
+
+
+def _epsilon_of(ratio: float, delta: float) -> float:
+    """Return the epsilon at `delta` of one Gaussian release, rounded up."""
+    if hockey_stick(0.0, ratio) <= delta:
+        return 0.0
+    # Its zCDP has epsilon = rho + 2 (rho log(1/delta))^{1/2}, which is more.
+    rho = ratio**2 / 2
+    most = rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    found = optimize.brentq(lambda epsilon: hockey_stick(epsilon, ratio) - delta, 0.0, most, xtol=1e-12, rtol=1e-12)
+    return min(most, found * (1 + 1e-9) + 1e-11)
 
 
 @functools.cache
@@ -111,6 +174,7 @@ def renyi_order(total: Budget) -> float:
     Parameters
     ----------
     total : Budget
+        With delta > 0.
 
     Returns
     -------
@@ -120,10 +184,8 @@ def renyi_order(total: Budget) -> float:
     Raises
     ------
     InvalidBudget
-        If delta = 0, or no order allows a release.
+        If no order allows a release.
     """
-    if total.delta == 0:
-        raise InvalidBudget("delta=0 leaves accountant='renyi' nothing; take accountant='basic', or allow some delta")
     # A small release costs a epsilon_i^2/2.
     allowed = [(total.epsilon - _converted(a, 0.0, total.delta / 2, least=-math.inf)) / a for a in _ORDERS]
     if max(allowed) <= 0:
@@ -143,8 +205,17 @@ def _converted(order: float, divergence: float, delta: float, least: float = 0.0
 def _divergence(order: float, cost: Cost) -> tuple[float, float]:
     """Return what a release adds to both sums of `renyi`."""
     pure = renyi.pure(order, cost.epsilon)
-    concentrated = math.inf if cost.rho is None else order * cost.rho
+    rho = cost.rho if cost.mu is None else cost.mu**2 / 2
+    concentrated = math.inf if rho is None else order * rho
     return (concentrated, 0.0) if concentrated <= pure else (pure, cost.delta)
+
+
+@functools.lru_cache(maxsize=4096)
+def _ratio(cost: Cost) -> tuple[float, float]:
+    """Return the mu of a release, and its leak."""
+    # 1/(1 + e^{-e}) is 1 in a double for e of 37 and more; its other tail is exact.
+    pure = -2 * special.ndtri(special.expit(-cost.epsilon)) * (1 + _ROUNDING)
+    return (cost.mu, 0.0) if cost.mu is not None and cost.mu <= pure else (float(pure), cost.delta)
 
 
 def _written(value: float) -> Fraction:

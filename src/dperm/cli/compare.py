@@ -4,6 +4,7 @@ import argparse
 import csv
 import io
 import math
+import os
 from pathlib import Path
 from typing import Any, get_args
 
@@ -60,7 +61,8 @@ def declare(commands: Any) -> None:
 
 
 def _compare(given: argparse.Namespace) -> int:
-    private, numbers = _checked(given), given.out.with_suffix(".errors.csv")
+    private = _checked(given)
+    numbers = given.out.with_suffix(".errors.csv")
     ledger = place(given.ledger) if private else None
     if {given.out.resolve(), numbers.resolve()} & {given.data.resolve(), given.schema.resolve(), *_files(ledger)}:
         raise Wrong(f"--out {given.out} would be written over what is read; choose another name")
@@ -105,12 +107,18 @@ def _compare(given: argparse.Namespace) -> int:
     size = "" if private else f"{len(found.y):,} rows, "
     facts = [f"{given.data.name}: {size}{found.X.shape[1]} features, target {given.target}", *task.facts, promise]
     title = f"Private {task.what} on {given.data.name}"
-    given.out.write_text(page.page(title, [*facts, _kind(private, task)], spent, rows, task), encoding="utf-8")
-    numbers.write_text(_table(rows), encoding="utf-8")
+    # Before anything is written, for a full disk takes back no charge.
     for measure in task.measures:
         _print(page.Summary(rows, measure))
-    print(f"{spent}\n{given.out}, {numbers}")
+    print(spent)
+    given.out.write_text(page.page(title, [*facts, _kind(private, task)], spent, rows, task), encoding="utf-8")
+    numbers.write_text(_table(rows), encoding="utf-8")
+    print(f"{given.out}, {numbers}")
     return 0
+
+
+def _writable(path: Path) -> bool:
+    return path.parent.is_dir() and not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK)
 
 
 def _files(ledger: Path | str | None) -> list[Path]:
@@ -150,8 +158,11 @@ def _checked(given: argparse.Namespace) -> bool:
     # No share of all rows: how many there are may be private.
     if given.public_share not in (None, "all") and not (given.public_share.isdecimal() and int(given.public_share)):
         raise Wrong(f"--public-share {given.public_share}: give a number of rows, or all")
+    if not (given.out.name and _writable(given.out) and _writable(given.out.with_suffix(".errors.csv"))):
+        raise Wrong(f"--out {given.out} cannot be written; name a file in a folder that exists")
     for epsilon in given.epsilon:
-        number("--epsilon", epsilon, 0, math.inf, remedy="usual values are 0.1 to 10")
+        # NAPP takes none below, and would end the comparison when others have been charged.
+        number("--epsilon", epsilon, 1e-3, math.inf, ends="[)", remedy="usual values are 0.1 to 10")
     number("--delta", given.delta, 0, 1, ends="[)", remedy="usual values are below one over the number of records")
     number("--repeats", 1 if given.repeats is None else given.repeats, 1, 1000, ends="[]", remedy="it counts splits")
     return given.ledger is not None

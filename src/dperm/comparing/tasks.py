@@ -19,6 +19,7 @@ from dperm.errors import ConfigError
 from dperm.mechanisms.public import schema as schemas
 from dperm.mechanisms.public.encoder import PublicEncoder
 from dperm.planning import noise
+from dperm.values import placing
 
 # Of the models without privacy, C or one over the ridge: nearly no penalty.
 _FREE = 100.0
@@ -116,15 +117,25 @@ class Labels(Task):
 
     def __init__(self, target, words):
         levels = words["levels"]
-        if not isinstance(levels, list | tuple) or len({str(one).strip() for one in levels}) < max(2, len(levels)):
+        if not isinstance(levels, list | tuple) or len(levels) < 2:
             raise ConfigError(_needs(target))
+        if None in levels or len(words) > 1:
+            raise ConfigError(
+                f"schema: the target {target!r} has null among its labels, or more words than levels, which is for "
+                "features: a label that is none of them is the first"
+            )
+        try:
+            self._place = placing(levels)
+        except ConfigError as error:
+            raise ConfigError(f"schema: the target {target!r}: {error}") from None
         self.classes = tuple(str(one).strip() for one in levels)
         self.measures = (Measure("wrong labels", "%", 100.0, 1),)
         self.given = {"classes": self.classes}
 
     def read(self, cells):
-        """Return the labels as texts, as they stand there."""
-        return cells.astype(str)
+        """Return the labels as texts: of a cell that says one of them, as of features (1.0 is 1), that one."""
+        places = map(self._place, cells.tolist())
+        return np.array([self.classes[k] if k >= 0 else cell for k, cell in zip(places, cells, strict=True)], dtype=str)
 
     def served(self, neighbours, delta):
         """Return the linear classifiers, as the planner knows them."""
@@ -135,10 +146,12 @@ class Labels(Task):
     def levels(self, X, y, Q):
         """Return the most frequent label of those trained on, and what logistic regression answers."""
         labels, counts = np.unique(y, return_counts=True)
-        plain = LogisticRegression(C=_FREE, fit_intercept=False, max_iter=2000).fit(X, y)
+        most = np.full(len(Q), labels[counts.argmax()])
+        plain = LogisticRegression(C=_FREE, fit_intercept=False, max_iter=2000)
+        # Of one label alone scikit-learn fits none.
         return {
-            "the most frequent label": np.full(len(Q), labels[counts.argmax()]),
-            "logistic regression, not private": plain.predict(Q),
+            "the most frequent label": most,
+            "logistic regression, not private": plain.fit(X, y).predict(Q) if len(labels) > 1 else most,
         }
 
     def level(self, y):

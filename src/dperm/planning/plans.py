@@ -13,6 +13,8 @@ from dperm.planning.noise import Told
 Task = Literal["binary", "multiclass"]
 # A method that is expected to lose more of what can be learned is of no use.
 _HOPELESS = 0.9
+# A calibration may keep a number for each.
+_MOST_FEATURES = 1e7
 # What `bounds` may declare.
 _BOUNDS = ("x_norm", "usual_norm", "classes", "majority", "plain")
 
@@ -187,7 +189,7 @@ def plan(
     budget, given = Budget(epsilon, delta), dict(bounds or {})
     if unknown := sorted(set(given) - set(_BOUNDS)):
         raise ValueError(f"bounds has {unknown[0]!r}; it may declare {', '.join(_BOUNDS)}")
-    n, p = _whole("n", n), _whole("p", p)
+    n, p = _whole("n", n, law.MOST_RECORDS), _whole("p", p, _MOST_FEATURES)
     classes = _classes(task, given.get("classes"))
     majority, plain = _levels(classes, given)
     span = majority - plain
@@ -213,8 +215,8 @@ def plan(
     )  # fmt: skip
 
 
-def _whole(name: str, value: int) -> int:
-    found = number(name, value, 1, law.MOST_RECORDS, ends="[]", remedy="it counts something")
+def _whole(name: str, value: int, most: float) -> int:
+    found = number(name, value, 1, most, ends="[]", remedy="it counts something")
     if found != int(found):
         raise ValueError(f"{name}={value!r} must be a whole number")
     return int(found)

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone, is_classifier
 from threadpoolctl import threadpool_limits
 
 from dperm.errors import ConfigError, CorruptFile, DataError, DpermError
+from dperm.mechanisms.estimators.records import places, validated
 from dperm.mechanisms.public.encoder import PublicEncoder
 from dperm.mechanisms.session.card import privacy_card
 from dperm.serve import allowed
@@ -100,9 +102,8 @@ def pack(estimator: Any, X: Any, y: Any, path: str | Path, *, encoder: PublicEnc
     estimator : estimator
         One of AveragedPrediction, ExpPW, PINP, RKHSGaussian, SoftMajority, StableERM and StableSGD, fitted or not, with
         clip=True and, of labels, declared `classes`: no record may make it fail.
-    X : array_like, shape (n, p)
-    y : array_like, shape (n,)
-        Numbers or texts.
+    X, y : array_like, shapes (n, p) and (n,)
+        As `fit` takes them; the file has rows of numbers, and of labels those of `classes`.
     path : path-like
         Written whole or not at all; only its owner may read it.
     encoder : PublicEncoder, optional
@@ -125,9 +126,7 @@ def pack(estimator: Any, X: Any, y: Any, path: str | Path, *, encoder: PublicEnc
     check_served(trial)
     if encoder is not None and not (encoder.clip and hasattr(encoder, "columns_")):
         raise ValueError("encoder: pass a fitted PublicEncoder with clip=True, under which no record raises")
-    X = np.ascontiguousarray(_rows_of(X), dtype=np.float64)
-    y = np.asarray(y)
-    y = y.astype(str) if y.dtype.kind == "O" else y
+    X, y = _as_fitted(trial, X, y)
     columns = [f"x{i}" for i in range(X.shape[1])] if encoder is None else encoder.get_feature_names_out().tolist()
     if len(columns) != X.shape[1]:
         raise ValueError(f"encoder makes {len(columns)} features, and X has {X.shape[1]}: pass X as it made it")
@@ -145,9 +144,12 @@ def pack(estimator: Any, X: Any, y: Any, path: str | Path, *, encoder: PublicEnc
     _write(Path(path), {_PUBLIC: json.dumps(public, indent=1, allow_nan=False).encode(), _PRIVATE: private})
 
 
-def _rows_of(X: Any) -> np.ndarray:
-    """Return rows as an array."""
-    return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+def _as_fitted(fitted: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return records as the fit took them, each by itself: rows of numbers, or NaN; labels as one of the classes."""
+    labels = is_classifier(fitted)
+    X, y = validated(fitted, X, y, numeric=not labels, accept_sparse="csr")
+    X = X.toarray() if sparse.issparse(X) else np.ascontiguousarray(X)
+    return X, fitted.classes_[places(y, fitted.classes_).astype(int)] if labels else y
 
 
 def load(path: str | Path) -> Model:

@@ -9,7 +9,6 @@ contested answers (`mode="consensus"`) has ended. Of that mode, of `PINP` and of
 many answers were contested or paid for is no part of `predict`.
 """
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ import numpy as np
 
 from dperm.errors import BudgetExhausted, DomainViolation
 from dperm.mechanisms.queries import first_of
-from dperm.mechanisms.session.card import PrivacyCard, privacy_card
+from dperm.mechanisms.session.card import privacy_card
 from dperm.serve.accounts import Account, Accounts, Cost
 from dperm.serve.files import Model
 from dperm.serve.shared import Shared
@@ -79,7 +78,7 @@ class Service:
         self.serving = turns(self.fitted)
         self.accounts = Accounts(self.serving)
         self.classes = self.fitted.classes_.tolist() if hasattr(self.fitted, "classes_") else None
-        self.card = _card(self.fitted)
+        self.card = privacy_card(self.fitted)
         told = self.fitted.privacy_
         self.promise = {
             "epsilon": told.epsilon,
@@ -212,13 +211,6 @@ class Service:
 class _Accepted:
     asked: Asked
     cost: Cost
-
-
-def _card(fitted: Any) -> PrivacyCard:
-    """Return the privacy card; where the ledger stands is nobody's business."""
-    card = privacy_card(fitted)
-    shown = {name: value for name, value in card.parameters.items() if name != "state"}
-    return dataclasses.replace(card, parameters=shown)
 
 
 def turns(fitted: Any) -> Any:

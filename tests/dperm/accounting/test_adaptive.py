@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting.dp_event import GaussianDpEvent
+from dp_accounting.pld import PLDAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -26,7 +28,7 @@ def leaky_response(cost):
 def gaussian_noise(cost, ratio=None):
     """Return the same of Gaussian noise, of which is told in which of seven cells it lies."""
     edges = np.array([-np.inf, -2, -1, 0, 1, 2, 3, np.inf])
-    cells = [np.diff(stats.norm.cdf(edges, loc)) for loc in (ratio or math.sqrt(2 * cost.rho), 0)]
+    cells = [np.diff(stats.norm.cdf(edges, loc)) for loc in (ratio or cost.mu, 0)]
     return list(zip(*cells, strict=True))
 
 
@@ -36,13 +38,13 @@ def worst(total, options, accountant, rounds, made=(), p=1.0, q=1.0, noise=gauss
     for one in options:
         if rounds == 0 or not adaptive.spent(total, [*made, one], accountant).fits:
             continue
-        outcomes = leaky_response(one) if one.rho is None else noise(one)
+        outcomes = leaky_response(one) if one.mu is None else noise(one)
         then = [worst(total, options, accountant, rounds - 1, (*made, one), p * a, q * b, noise) for a, b in outcomes]
         found = max(found, sum(then))
     return found
 
 
-@pytest.mark.parametrize("accountant", ["basic", "renyi"])
+@pytest.mark.parametrize("accountant", ["basic", "renyi", "gaussian"])
 @pytest.mark.parametrize("delta", [0.02, 0.3])
 def test_no_strategy_spends_more(accountant, delta):
     options = [Cost(0.2), Cost(0.5, 0.01), Cost(0.3, 0.05)]
@@ -56,24 +58,62 @@ def test_no_strategy_spends_more(accountant, delta):
         assert spent <= delta + 1e-12
 
 
+@pytest.mark.parametrize("accountant", ["renyi", "gaussian"])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.8, 0.1), (1.0, 0.3), (2.0, 0.02)])
-def test_no_strategy_spends_more_with_gaussian_noise(epsilon, delta):
-    total, options = Budget(epsilon, delta), [Cost(0.2), Cost(0.5, 0.05, 0.045), Cost(1.5, 0.3, 0.32)]
-    assert 0 < worst(total, options, "renyi", rounds=3) <= delta
+def test_no_strategy_spends_more_with_gaussian_noise(epsilon, delta, accountant):
+    total, options = Budget(epsilon, delta), [Cost(0.2), Cost(0.5, 0.05, mu=0.3), Cost(1.5, 0.3, mu=0.8)]
+    assert 0 < worst(total, options, accountant, rounds=3) <= delta
 
 
-def test_a_rho_that_is_too_small_is_noticed():
+@pytest.mark.parametrize("accountant", ["renyi", "gaussian"])
+def test_a_mu_that_is_too_small_is_noticed(accountant):
     """Power: the filter is told Gaussian noise of ratio .25, the noise has 1.5."""
-    total, one = Budget(1.0, 0.3), Cost(1.0, 0.1, 0.25**2 / 2)
-    assert worst(total, [one], "renyi", 3, noise=lambda cost: gaussian_noise(cost, 1.5)) > 0.3
+    total, one = Budget(1.0, 0.3), Cost(1.0, 0.1, mu=0.25)
+    assert worst(total, [one], accountant, 3, noise=lambda cost: gaussian_noise(cost, 1.5)) > 0.3
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 8.0])
+def test_the_ratio_of_a_pure_release_is_the_least_that_holds(epsilon):
+    """The trade-off of Gaussian noise lies below that of randomised response, and meets it where it bends."""
+    total = Budget(epsilon, 1e-6)
+    mu = gaussian_ratio(adaptive.spent(total, [Cost(epsilon)], "gaussian").epsilon, 5e-7)
+    errors = np.linspace(0, 1, 1001)
+    bend = 1 / (1 + math.exp(epsilon))
+    response = np.where(errors <= bend, 1 - math.exp(epsilon) * errors, math.exp(-epsilon) * (1 - errors))
+    assert np.all(stats.norm.cdf(stats.norm.isf(errors) - mu) <= response + 1e-9)
+    assert stats.norm.cdf(stats.norm.isf(bend) - mu) == pytest.approx(bend, rel=1e-6)
+
+
+@pytest.mark.parametrize(("ratio", "count"), [(0.02, 500), (0.12, 10), (0.5, 1)])
+def test_gaussian_releases_are_added_up_as_by_their_exact_curve(ratio, count):
+    total = Budget(4.0, 2e-5)
+    exact = PLDAccountant(value_discretization_interval=1e-4)
+    exact.compose(GaussianDpEvent(1 / ratio), count)
+    found = adaptive.spent(total, [Cost(3.0, 1e-6, mu=ratio)] * count, "gaussian")
+    assert found.fits and found.delta == 1e-5
+    assert found.epsilon == pytest.approx(exact.get_epsilon(1e-5), rel=2e-3)
+    assert found.epsilon < adaptive.spent(total, [Cost(3.0, 1e-6, mu=ratio)] * count, "renyi").epsilon
+
+
+def test_gaussian_releases_fill_the_budget_to_its_end():
+    total = Budget(3.0, 1e-5)
+    allowed = (gaussian_ratio(3.0, 5e-6) / 0.1) ** 2
+    many = math.floor(allowed)
+    assert adaptive.spent(total, [Cost(2.0, 1e-6, mu=0.1)] * many, "gaussian").fits
+    over = adaptive.spent(total, [Cost(2.0, 1e-6, mu=0.1)] * (many + 1), "gaussian")
+    assert not over.fits and over.epsilon > 3.0
+
+
+def test_a_mu_above_that_of_randomised_response_is_not_taken():
+    assert adaptive.spent(Budget(1.0, 0.9), [Cost(0.01, 0.3, mu=0.8)], "gaussian").delta == 0.75
 
 
 def test_gaussian_releases_are_added_up_by_their_noise():
     """Descents at (.5, 1e-6): six by their epsilons, and by hand as many as the order's divergence allows."""
-    total, one = Budget(3.0, 1e-5), Cost(0.5, 1e-6, gaussian_ratio(0.5, 1e-6) ** 2 / 2)
+    total, one = Budget(3.0, 1e-5), Cost(0.5, 1e-6, mu=gaussian_ratio(0.5, 1e-6))
     a = adaptive.renyi_order(total)
     left = 3.0 - math.log1p(-1 / a) + math.log(5e-6 * a) / (a - 1)
-    many = math.floor(left / (a * one.rho))
+    many = math.floor(left / (a * one.mu**2 / 2))
     assert many > 20
     assert adaptive.spent(total, [one] * many, "renyi").fits
     assert not adaptive.spent(total, [one] * (many + 1), "renyi").fits
@@ -121,8 +161,9 @@ def test_what_a_group_is_promised_is_what_a_chain_of_neighbours_gives():
         assert adaptive.of_group(epsilon, delta, size) == pytest.approx(chained)
 
 
-def test_renyi_needs_a_delta_and_an_epsilon():
-    with pytest.raises(InvalidBudget, match="delta=0"):
-        adaptive.renyi_order(Budget(1.0))
+def test_a_delta_and_an_epsilon_are_needed():
+    for accountant in ("renyi", "gaussian"):
+        with pytest.raises(InvalidBudget, match="delta=0"):
+            adaptive.check(Budget(1.0), accountant)
     with pytest.raises(InvalidBudget, match="too little"):
         adaptive.renyi_order(Budget(1e-6, 1e-9))

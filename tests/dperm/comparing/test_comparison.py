@@ -58,11 +58,33 @@ def test_a_table_is_read_by_its_schema_alone(data):
     assert np.array_equal(again.X[:N], found.X) and np.linalg.norm(again.X[N]) <= 1
 
 
+@pytest.mark.parametrize(("levels", "says"), [([0, 1], ["0.0", "1"]), ([False, True], ["false", "TRUE"])])
+def test_a_label_counts_by_what_it_says_as_a_level_of_a_feature_does(data, levels, says):
+    """Before, 1.0 was none of the labels 0 and 1, so that every label was the first, and every answer wrong."""
+    text = (data / "data.csv").read_text().replace(",no,", f",{says[0]},").replace(",yes,", f",{says[1]},")
+    (data / "data.csv").write_text(text + "9,0.1,perhaps,0.1,red\n")
+    found = table.read("data.csv", {**SCHEMA, "y": {"levels": levels}}, "y")
+    assert set(found.y) == {*map(str, levels), "perhaps"} and found.task.classes == tuple(map(str, levels))
+
+
 @pytest.mark.parametrize(
     ("schema", "target", "error", "words"),
     [
         ({**SCHEMA, "y": {"levels": ["no"]}}, "y", ConfigError, "the target 'y' needs its labels or its range"),
         (SCHEMA, "z", ConfigError, "the target 'z' needs its labels"),
+        (
+            {**SCHEMA, "y": {"levels": ["no", "yes", None]}},
+            "y",
+            ConfigError,
+            "the target 'y' has null among its labels",
+        ),
+        (
+            {**SCHEMA, "y": {"levels": ["no", "yes"], "missing": "no"}},
+            "y",
+            ConfigError,
+            "'y' has null among its labels",
+        ),
+        ({**SCHEMA, "y": {"levels": ["1", "01"]}}, "y", ConfigError, "the target 'y': levels '1' and '01' are one"),
         ({**SCHEMA, "z": SCHEMA["y"]}, "z", DataError, "no column 'z'; it has id, m1"),
         ({**SCHEMA, "age": {"range": [0, 1]}}, "y", DataError, "differ in the column 'age'"),
         ({key: SCHEMA[key] for key in ("m*", "colour", "y")}, "y", DataError, "differ in the column 'id'"),
@@ -123,6 +145,34 @@ def test_on_private_rows_every_fit_is_charged_and_what_does_not_fit_is_refused(d
         list(errors.private(table.read("data.csv", SCHEMA, "y"), [1.0], 0.0, 1, small))
 
 
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_no_number_of_private_rows_stops_it(data, rows):
+    """Before, a split that left no row to test on was an error, which told that there are few."""
+    lines = (data / "data.csv").read_text().splitlines(keepends=True)
+    (data / "data.csv").write_text("".join(lines[: 1 + rows]))
+    for k in range(3):
+        assert compare("--ledger", f"budget.{k}", "--budget", "12", "1e-5") == 0
+
+
+def test_on_public_rows_of_one_label_the_model_without_privacy_says_that_one(data, capsys):
+    """Before, scikit-learn's error and a traceback."""
+    (data / "data.csv").write_text((data / "data.csv").read_text().replace("yes", "no"))
+    assert compare("--public-share", "all") == 0
+    assert re.search(r"logistic regression, not private +0\.0 ± 0\.0", capsys.readouterr().out)
+
+
+def test_what_was_paid_for_is_shown_where_it_cannot_be_written(data, capsys, monkeypatch):
+    def full(*given, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    assert compare("--ledger", "budget.journal", "--budget", "12", "1e-5") == 2
+    told = capsys.readouterr()
+    assert (
+        re.search(r"ObjectivePerturbation +\d", told.out) and "Left: epsilon 2" in told.out and "No space" in told.err
+    )
+
+
 def test_on_real_records_public_and_private_errors_are_alike_where_the_budget_is_large(tmp_path):
     """Breast cancer: 569 records, of which nine in ten are told without privacy, six by the most frequent label."""
     raw = load_breast_cancer()
@@ -163,9 +213,12 @@ def test_a_page_and_numbers_that_the_same_seed_gives_again(data, capsys):
         (["--public-share", "4000"], "has no so many rows"),
         (["--public-share", "all", "--delta", "1"], "--delta=1.0"),
         (["--public-share", "all", "--out", "data.csv"], "would be written over what is read"),
+        (["--ledger", "b", "--budget", "12", "0", "--out", "nowhere/page.html"], "nowhere/page.html cannot be written"),
+        (["--ledger", "b", "--budget", "12", "0", "--out", "."], "--out . cannot be written; name a file"),
+        (["--ledger", "b", "--budget", "12", "0", "--epsilon", "5e-4"], "--epsilon=0.0005 must be a number in [0.001"),
     ],
 )
 def test_it_runs_on_no_rows_that_nobody_called_public_or_paid_for(data, capsys, more, words):
     before = (data / "data.csv").read_bytes()
     assert compare(*more) == 2 and words in capsys.readouterr().err
-    assert (data / "data.csv").read_bytes() == before and not list(data.glob("*.html"))
+    assert (data / "data.csv").read_bytes() == before and not list(data.glob("*.html")) and not (data / "b").exists()

@@ -100,6 +100,7 @@ def test_it_prints_what_to_take_or_that_it_is_hopeless():
         ({"bounds": {"usual_norm": 2.0}}, "no row is longer than x_norm"),
         ({"bounds": {"majority": 0.2, "plain": 0.2}}, "plain=0.2 must be a number in [0, 0.2)"),
         ({"n": 10.5}, "n=10.5 must be a whole number"),
+        ({"p": 10**12}, "p=1000000000000.0 must be a number in [1, 1e+07]"),
         ({"wanted": 0.9}, "the most frequent label is"),
         ({"epsilon": 0}, "epsilon=0"),
     ],

@@ -6,9 +6,11 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 import served
 import together
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
@@ -250,6 +252,35 @@ def test_what_goes_in_comes_out(tmp_path, name):
     apart = {"sha256", "whole"}
     assert {k: v for k, v in first.items() if k not in apart} == {k: v for k, v in second.items() if k not in apart}
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".dperm"]
+
+
+X, Y = served.records()
+Y = (Y == "yes").astype(int)
+TAKEN = {
+    "objects": (X, Y.astype(object)), "nullable": (X, pd.Series(Y).astype("Int64")), "column": (X, Y[:, None]),
+    "floats": (X, Y.astype(float)), "odd labels": (X, [None, 7, *Y[2:].tolist()]),
+    "text": ([["SECRET", 1.0], *X[1:].tolist()], Y), "frame": (pd.DataFrame(X).astype(object).mask(X > 0.45), Y),
+}  # fmt: skip
+
+
+@together.over("how", TAKEN)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_records_of_any_type_are_served_as_they_are_fitted(tmp_path, how):
+    """Before, labels that were objects became texts, none of them one of the classes, and rows quoted a record."""
+    records, model = TAKEN[how], served.estimator(classes=(0, 1))
+    pack(model, *records, tmp_path / "m")
+    found, seen = files.load(tmp_path / "m"), []
+    for one, given in ((found.estimator, (found.X, found.y)), (model, records)):
+        fitted = one.set_params(random_state=0).fit(*given)
+        seen.append(fitted.predict(np.linspace(-1, 1, 10).reshape(5, 2)))
+    np.testing.assert_array_equal(*seen)
+    odd = int(how == "odd labels")
+    assert set(found.y.tolist()) == {0, 1} and (found.y[2 * odd :] == Y[2 * odd :]).all()
+
+
+def test_sparse_rows_are_packed_where_they_are_fitted(tmp_path):
+    pack(served.estimator("RKHSGaussian", classes=(0, 1)), sparse.coo_array(X), Y, tmp_path / "m")
+    np.testing.assert_array_equal(files.load(tmp_path / "m").X, X)
 
 
 def test_every_learner_on_the_list_comes_back_as_it_was():

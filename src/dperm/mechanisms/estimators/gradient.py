@@ -31,6 +31,7 @@ class DescentEstimator(WeightedEstimator):
     """
 
     source = "docs/privacy.md, section 9; Dong, Roth & Su 2022, Corollary 3.3"
+    gaussian = True
     # No solver, and no target of one.
     tolerance = None
     _takes_sparse = True

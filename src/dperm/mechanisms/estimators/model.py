@@ -54,6 +54,8 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
     source: ClassVar[str]
     # Why this mechanism has no guarantee, where it has none.
     unproved: ClassVar[str] = ""
+    # Whether all that is released is a function of Gaussian noise, whatever is set: so a session knows before a fit.
+    gaussian: ClassVar[bool] = False
 
     @abstractmethod
     def _covers(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A person with several rows: any private estimator, with its promise made for persons."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,8 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
             As of the estimator's own `fit`.
         """
         share, k = self._share(), int(self.rows)
+        if y is None:
+            raise ValueError("y is missing: PerPerson requires y to be passed, the target of each row")
         if groups is None:
             raise ValueError("groups is missing: whose row each one is, such as fit(X, y, groups=table['person'])")
         owners = owners_of(groups)
@@ -286,11 +288,12 @@ class PerPerson(MetaEstimatorMixin, BaseEstimator):
 def owners_of(groups: Any) -> list[Any]:
     """Return whose row each is, of an array, a list, a column or a table of one column; ValueError for other shapes."""
     shape = getattr(groups, "shape", None)
-    if shape is not None and (sparse.issparse(groups) or len(shape) not in (1, 2) or [*shape[1:], 1][0] != 1):
-        columns = f" and {shape[1]} columns" if len(shape) == 2 else ""
+    unfit = sparse.issparse(groups) or (shape is not None and (len(shape) not in (1, 2) or [*shape[1:], 1][0] != 1))
+    if unfit or (shape is None and not isinstance(groups, Iterable)):
+        columns = f" and {shape[1]} columns" if shape and len(shape) == 2 else ""
         raise ValueError(
-            f"groups is a {type(groups).__name__} with {len(shape)} dimensions{columns}: give one label for each row, "
-            "as an array of shape (n,) or (n, 1), a list, or one column"
+            f"groups is a {type(groups).__name__} with {len(shape or ())} dimensions{columns}: give one label for each "
+            "row, as an array of shape (n,) or (n, 1), a list, or one column"
         )
     if shape is not None and len(shape) == 2:
         named = getattr(groups, "column_names", getattr(groups, "columns", None))
@@ -350,4 +353,7 @@ def _gaussian(estimator: Any) -> bool:
 
 
 def _length(values: Any) -> int:
-    return values.shape[0] if hasattr(values, "shape") else len(values)
+    """Return how many records there are; none of what is no array or list of them."""
+    if hasattr(values, "shape"):
+        return values.shape[0] if values.shape else 0
+    return len(values) if isinstance(values, Sized) else 0

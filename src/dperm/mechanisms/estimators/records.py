@@ -103,9 +103,10 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
             _check_single(y, always, numeric)
             if numeric:
                 y = _numbers(_typed(y), "y", always)
-            elif always and isinstance(y, list):
-                # Labels stay what they are: of 1 and 0.5 NumPy would make two floats.
-                y = _boxed(alone(y))
+            elif always and (isinstance(y, list) or _complex(y)):
+                # Labels stay what they are: of 1 and 0.5 NumPy would make two floats, of 1 and 1j two complex numbers,
+                # which scikit-learn refuses, and quotes.
+                y = _boxed(alone(y if isinstance(y, list) else np.ravel(y).tolist()))
             if hasattr(y, "__len__") and getattr(y, "ndim", 1) and len(y) != rows.shape[0]:
                 # scikit-learn would say how many there are.
                 raise ValueError("X and y hold different numbers of records")
@@ -168,6 +169,17 @@ def _check_finite(values: Any, name: str, remedy: str) -> None:
         return
     if missing:
         raise ValueError(f"Input {name} contains NaN or another missing value; {remedy}")
+
+
+def made_up(X: Any, classes: np.ndarray | None, *, known: bool) -> tuple[Any, np.ndarray]:
+    """Return made-up rows, zeros of X's kind and width, and targets: one of each class, or of numbers two.
+
+    - known: whether how many rows X has is public: as many then, up to a thousand, for some mechanisms need so many.
+    """
+    targets = np.zeros(2) if classes is None else classes
+    targets = np.resize(targets, max(len(targets), min(X.shape[0], 1000) if known else 0))
+    shape = len(targets), X.shape[1]
+    return sparse.csr_array(shape) if sparse.issparse(X) else np.zeros(shape), targets
 
 
 def weighed(given: Any, n: int, bound: float, *, clip: bool) -> np.ndarray:
@@ -235,8 +247,12 @@ def _check_single(y: Any, always: bool, numeric: bool) -> None:
         raise ValueError(
             f"y has {len(typed.shape)} dimensions{columns}: y should be a 1d array, one number or label for each record"
         )
-    if getattr(getattr(typed, "dtype", None), "kind", "") == "c" and not always:
+    if _complex(typed) and not always:
         raise ValueError("Complex data not supported: y has a complex type; give real numbers, or labels")
+
+
+def _complex(values: Any) -> bool:
+    return getattr(getattr(values, "dtype", None), "kind", "") == "c"
 
 
 def _listed(values: Any) -> Any:

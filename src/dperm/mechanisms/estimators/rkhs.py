@@ -84,6 +84,7 @@ class RKHSGaussian(KernelEstimator):
     """
 
     source = "jain2013, equation (3), erratum J12; docs/privacy.md, section 11"
+    gaussian = True
 
     def __init__(
         self,

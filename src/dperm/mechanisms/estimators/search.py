@@ -1,6 +1,7 @@
 """A private search over hyper-parameters, with the interface of scikit-learn's RandomizedSearchCV."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dperm.domain import Budget, PrivacyStatement, number, tame_rows
 from dperm.errors import ReleaseError
 from dperm.mechanisms.estimators import held_out
 from dperm.mechanisms.estimators.model import answering, declared, encoded, generator, told
-from dperm.mechanisms.estimators.records import DECISIVE, covered, queried, total, validated
+from dperm.mechanisms.estimators.records import DECISIVE, covered, made_up, queried, total, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
 
@@ -171,7 +172,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         aside = rng.random(len(y)) < self.holdout
         left = X[~aside], y[~aside]
         held = tame_rows(X[aside]) if self.clip else X[aside], y[aside]
-        base, statement = self._planned(budget, law, X.shape[1], classes, self._drawn(rng))
+        base, statement = self._planned(budget, law, left[0], classes, self._drawn(rng))
         best = None
         for _ in range(law.draw(rng)):
             params = self._drawn(rng)
@@ -213,8 +214,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         ParameterSampler(self.param_distributions, n_iter=1)
         if not self._several():
             raise ValueError("param_distributions=[] holds nothing to draw from; give a dict, {} for no parameter")
-        for name in sorted({name for each in self._several() for name in each}):
-            if name.rpartition("__")[2] in _SET:
+        for name in sorted({name for each in self._several() for name in each}, key=str):
+            if str(name).rpartition("__")[2] in _SET:
                 raise ValueError(
                     f"param_distributions holds {name!r}, which is the same for all trials; give it to the "
                     "estimator (epsilon, delta and random_state: to the search)"
@@ -224,7 +225,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _several(self) -> list[dict]:
         """Return the distributions, of which each trial takes one."""
-        return self.param_distributions if isinstance(self.param_distributions, list) else [self.param_distributions]
+        given = self.param_distributions
+        return [given] if isinstance(given, Mapping) else list(given)
 
     def _records(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return rows, targets, and the classes if these are labels."""
@@ -241,14 +243,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return {"accept_sparse": "csr" if get_tags(self.estimator).input_tags.sparse else False}
 
     def _planned(
-        self, budget: Budget, law: stopping.Trials, columns: int, classes: np.ndarray | None, params: dict
+        self, budget: Budget, law: stopping.Trials, X: Any, classes: np.ndarray | None, params: dict
     ) -> tuple[Budget, PrivacyStatement]:
         """Return the budget of a trial and the statement of the search, from public values alone.
 
         What kind of release a trial is, the statement of one tells that is fitted on made-up records.
         """
-        targets = np.zeros(2) if classes is None else classes
-        rows = np.zeros((len(targets), columns))
+        rows, targets = made_up(X, classes, known=self.estimator.neighbours == "replace")
         base = stopping.base_budget(budget, law, stopping.worst)
         with quiet(True):
             made = self._unfitted(params, base, classes, 0).fit(rows, targets).privacy_
@@ -295,7 +296,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _drawn(self, rng: np.random.Generator) -> dict:
         """Return parameters."""
         seed = np.random.RandomState(rng.integers(2**32))
-        return next(iter(ParameterSampler(self.param_distributions, n_iter=1, random_state=seed)))
+        return next(iter(ParameterSampler(self._several(), n_iter=1, random_state=seed)))
 
     def _trial(self, X, y, params: dict, base: Budget, classes, promised: PrivacyStatement, rng) -> Any:
         """Fit a model; refuse one that promises less than the statement of the search."""

@@ -140,6 +140,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         number("penalty", self.penalty, LEAST, MOST, ends="[]", remedy=remedy)
         if self.blocks is not None:
             integer("blocks", self.blocks, 1, "it is the public number of blocks")
+            number("blocks", self.blocks, 1, samp_agg.MOST_BLOCKS, ends="[]", remedy="each has a lasso of its own")
         elif self.neighbours == "add_remove" and self.calibration != "paper":
             raise ValueError("blocks=None: under add/remove n is private, and so is sqrt(n); give a public number")
 

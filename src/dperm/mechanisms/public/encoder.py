@@ -202,9 +202,12 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         if self.constant:
             at = np.column_stack([at, np.full(len(at), firsts[-1])])
             numbers = np.column_stack([numbers, np.ones(len(at))])
-        shape = len(at), int(firsts[-1]) + bool(self.constant)
-        lengths = np.sqrt((numbers**2).sum(axis=1, keepdims=True))
-        longest = math.sqrt(at.shape[1]) if self.rows == "ranges" else np.where(lengths > 0, lengths, 1.0)
+        shape, longest = (len(at), int(firsts[-1]) + bool(self.constant)), math.sqrt(at.shape[1])
+        if self.rows == "length":
+            # In units of a power of two, which takes no digits, so that no square vanishes.
+            numbers = np.ldexp(numbers, -np.frexp(numbers.max(axis=1, keepdims=True))[1])
+            lengths = np.sqrt((numbers**2).sum(axis=1, keepdims=True))
+            longest = np.where(lengths > 0, lengths, 1.0)
         # Inward by more than rounding comes to, so that no row ends above the bound.
         numbers *= self.x_norm * (1 - (shape[1] + 8) * np.finfo(float).eps) / longest
         if self.sparse:

@@ -44,8 +44,8 @@ class Books(Listener):
         """Take in what other processes charged and gave back."""
         for kind, number, *rest in records:
             if kind == "charge":
-                epsilon, delta, words, guarantee = rest
-                self._put(number, Entry(Cost(epsilon, delta), words, guarantee))
+                epsilon, delta, words, guarantee, *noise = rest
+                self._put(number, Entry(Cost(epsilon, delta, *noise), words, guarantee))
             elif kind == "return":
                 self._put(number, None)
             elif kind == "released":
@@ -56,7 +56,7 @@ class Books(Listener):
     def charge(self, cost: Cost, words: str, guarantee: str | None = None) -> int:
         """Write a charge down, on disk before this returns, and return its number; needs the turn."""
         number = self._next
-        self.serving.write(["charge", number, cost.epsilon, cost.delta, words, guarantee])
+        self.serving.write(["charge", number, cost.epsilon, cost.delta, words, guarantee, cost.rho, cost.mu])
         self._put(number, Entry(cost, words, guarantee))
         return number
 
@@ -65,14 +65,17 @@ class Books(Listener):
         self.serving.write(["return", number])
         self._put(number, None)
 
-    def released(self, number: int, guarantee: str, *, seeded: bool, rho: float | None) -> None:
-        """Write down what a charged fit turned out to promise, and its rho if it is zCDP; needs the turn."""
-        self.serving.write(["released", number, guarantee, seeded, rho])
-        self._released(number, guarantee, seeded, rho)
+    def released(self, number: int, guarantee: str, *, seeded: bool, noise: Mapping[str, float]) -> None:
+        """Write down what a charged fit turned out to promise, and its rho or mu (`Cost`); needs the turn."""
+        laws = noise.get("rho"), noise.get("mu")
+        self.serving.write(["released", number, guarantee, seeded, *laws])
+        self._released(number, guarantee, seeded, *laws)
 
-    def _released(self, number: int, guarantee: str, seeded: bool, rho: float | None) -> None:
+    def _released(
+        self, number: int, guarantee: str, seeded: bool, rho: float | None = None, mu: float | None = None
+    ) -> None:
         entry = self.entries[number]
-        cost = entry.cost if rho is None else replace(entry.cost, rho=rho)
+        cost = replace(entry.cost, rho=rho, mu=mu)
         self._put(number, replace(entry, cost=cost, guarantee=guarantee, seeded=seeded))
 
     def _put(self, number: int, entry: Entry | None) -> None:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
+import numpy as np
+
 from dperm.accounting.adaptive import of_group
 from dperm.domain import PrivacyStatement
 from dperm.errors import SessionError
@@ -26,6 +28,8 @@ _AUDIT = (
 # Of those that the ledger does not attack.
 _AUDITS = {"PerPerson": "not in the ledger; its exact law for persons is held by a test"}
 _PLAIN = (bool, int, float, str, type(None))
+# Whoever knows a seed knows the noise; where a ledger stands is nobody's business.
+_NOT_SHOWN = ("random_state", "state")
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class PrivacyCard:
     ----------
     model : str
     parameters : dict
-        Those that are numbers, words or tuples of them; of others their type. Never a seed.
+        Those that are numbers, words or tuples of them; of others their type. Never a seed, nor where a ledger stands.
     promise, guarantee, source, covers, errors, noise, audit : str
     beside : str
         Which steps of its Pipeline learn from the records without privacy: no promise covers what they learn.
@@ -126,9 +130,10 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
     >>> card.epsilon, card.unit, card.relation
     (2.0, 'a record', 'add_remove')
     """
-    steps = getattr(model, "steps", None)
-    # A descent has a number of steps.
-    own = steps[-1][1] if isinstance(steps, list) else model
+    own = model
+    # A descent has a number of steps; a Pipeline's last step may be one again.
+    while isinstance(getattr(own, "steps", None), list):
+        own = own.steps[-1][1]
     told = getattr(own, "privacy_", None)
     if not isinstance(told, PrivacyStatement):
         raise SessionError(f"{type(model).__name__} has no privacy statement: it is not fitted, or not private")
@@ -147,9 +152,8 @@ def privacy_card(model: Any, session: PrivacySession | None = None) -> PrivacyCa
     noise = {"release": "integers from the operating system's randomness"}.get(told.mode, science)
     return PrivacyCard(
         model=type(own).__name__,
-        # Whoever knows a seed knows the noise.
         parameters={
-            name: _shown(value) for name, value in sorted(own.get_params(deep=False).items()) if name != "random_state"
+            name: _shown(value) for name, value in sorted(own.get_params(deep=False).items()) if name not in _NOT_SHOWN
         },
         promise=str(told),
         epsilon=told.epsilon,
@@ -193,7 +197,9 @@ def _audit(model: Any) -> str:
 
 def _shown(value: Any) -> Any:
     """Return a parameter that is public by its kind; of an array or an object, which may hold rows, its type."""
-    if isinstance(value, tuple | list) and all(isinstance(one, _PLAIN) for one in value):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple | list) and all(isinstance(one, (*_PLAIN, np.generic)) for one in value):
         return [_shown(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

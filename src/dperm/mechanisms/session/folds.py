@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dperm.domain import integer
+from dperm.domain import integer, number
 
 
 class IndependentFolds:
@@ -36,6 +36,7 @@ class IndependentFolds:
 
     def __init__(self, n_splits: int = 5):
         self.n_splits = integer("n_splits", n_splits, 2, "each record is once tested on")
+        number("n_splits", self.n_splits, 2, 1e6, ends="[]", remedy="each of them is a fit")
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return how many folds there are.

@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+import math
 import os
 import threading
 import warnings
 import weakref
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from dperm.accounting import adaptive
 from dperm.accounting.adaptive import Accountant, Cost
+from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget, Neighbours, PrivacyStatement, integer, one_of
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
 from dperm.mechanisms.session import callers, workers
@@ -52,8 +55,9 @@ class PrivacySession:
         Of all fits together.
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The relation of the promise; every fit must have it.
-    accountant : {"basic", "renyi"}, default="basic"
-        How costs add up. "renyi" allows more of many small fits, and needs delta > 0.
+    accountant : {"basic", "renyi", "gaussian"}, default="basic"
+        How costs add up. "renyi" allows more of many small fits, "gaussian" of fits with Gaussian noise; both need
+        delta > 0.
     ledger : path-like or URL, optional
         A journal, in a file or a database (`dperm.mechanisms.stores`): then several processes, and later sessions,
         share the budget, and a crash forgets no charge. One for each data set. Without it the budget ends with the
@@ -71,8 +75,8 @@ class PrivacySession:
 
     References
     ----------
-    Rogers, Roth, Ullman & Vadhan 2016; Feldman & Zrnic 2021; docs/privacy.md, section 15, Theorem Y. Not of dwork2018,
-    jain2013, kifer2012 or li2021: each states one release.
+    Rogers, Roth, Ullman & Vadhan 2016; Feldman & Zrnic 2021; Smith & Thakurta 2022; docs/privacy.md, section 15,
+    Theorem Y. Not of dwork2018, jain2013, kifer2012 or li2021: each states one release.
 
     Examples
     --------
@@ -99,8 +103,7 @@ class PrivacySession:
         self.total = Budget(epsilon, delta)
         one_of("neighbours", neighbours, Neighbours)
         one_of("accountant", accountant, Accountant)
-        if accountant == "renyi":
-            adaptive.renyi_order(self.total)
+        adaptive.check(self.total, accountant)
         rows_per_person = integer("rows_per_person", rows_per_person, 1, "it is the most rows of one person")
         if rows_per_person > 1 and neighbours == "replace":
             raise ValueError(
@@ -172,10 +175,9 @@ class PrivacySession:
             return books.charge(cost, words, guarantee)
 
     def _released(self, number: int, told: PrivacyStatement) -> None:
-        """Write down what a fit promises; where that is zCDP, it is counted as such: rho is as public as the budget."""
-        rho = _rho(told.event) if self.accountant == "renyi" else None
+        """Write down what a fit promises, and the law of its noise, which is as public as the budget."""
         with self._books.serving.turn():
-            self._books.released(number, told.guarantee, seeded=told.seeded, rho=rho)
+            self._books.released(number, told.guarantee, seeded=told.seeded, noise=_noise(told.event))
 
     def _give_back(self, number: int) -> None:
         with self._books.serving.turn():
@@ -190,7 +192,7 @@ class PrivacySession:
 
     @property
     def left(self) -> adaptive.Spent:
-        """The budget less what is spent; of "renyi" a single release may cost more or less than that."""
+        """The budget less what is spent; but with "basic" a single release may cost more or less than that."""
         now = self.spent
         epsilon = float(adaptive.difference(self.total.epsilon, now.epsilon))
         return adaptive.Spent(epsilon, float(adaptive.difference(self.total.delta, now.delta)), now.fits)
@@ -218,11 +220,11 @@ class PrivacySession:
         return stated(entries, now, self.total, self.neighbours, self.accountant, self.rows_per_person)
 
 
-def _rho(event: Any) -> float | None:
-    """Return the rho of a release that is rho-zCDP by its event, else None."""
+def _noise(event: Any) -> dict[str, float]:
+    """Return what a cost says of the noise of a release, by its event."""
     if isinstance(event, GaussianDpEvent):
-        return 1 / (2 * event.noise_multiplier**2)
-    return event.rho if isinstance(event, ZCDpEvent) and event.xi == 0 else None
+        return {"mu": 1 / event.noise_multiplier}
+    return {"rho": event.rho} if isinstance(event, ZCDpEvent) and event.xi == 0 else {}
 
 
 @contextlib.contextmanager
@@ -298,7 +300,11 @@ def _cost(model: Any, session: PrivacySession | None) -> Cost | None:
         return None
     # Of a promise for persons, what is spent for a row: the session's relation is of records.
     of = model.row_budget(_most_rows(session)) if hasattr(model, "row_budget") else model
-    return Cost(of.epsilon, getattr(of, "delta", 0.0))
+    cost = Cost(of.epsilon, getattr(of, "delta", 0.0))
+    if getattr(model, "gaussian", False) and cost.delta:
+        # No Gaussian release at this budget has more, but for rounding.
+        return replace(cost, mu=gaussian_ratio(cost.epsilon, cost.delta) * (1 + 1e-9))
+    return cost
 
 
 def _same_relation(session: PrivacySession, model: Any) -> None:
@@ -327,7 +333,9 @@ def _as_charged(session: PrivacySession, model: Any, cost: Cost) -> None:
     told = _for_rows(model, session)
     if told.guarantee == "none":
         raise SessionError(f"{type(model).__name__} promises nothing, because {told.reason}; nothing was released")
-    if told.epsilon > cost.epsilon or told.delta > cost.delta or told.neighbours != session.neighbours:
+    more_noise = cost.mu is None or _noise(told.event).get("mu", math.inf) <= cost.mu
+    within = told.epsilon <= cost.epsilon and told.delta <= cost.delta and more_noise
+    if not within or told.neighbours != session.neighbours:
         raise SessionError(f"{type(model).__name__} was charged {cost} and states {told}; nothing was released")
 
 

@@ -23,7 +23,7 @@ class SessionStatement:
     of_epsilon, of_delta : float
         The session's budget: all releases together are (of_epsilon, of_delta)-DP, whatever was chosen on the way.
     neighbours : {"add_remove", "replace"}
-    accountant : {"basic", "renyi"}
+    accountant : {"basic", "renyi", "gaussian"}
     unit : str
         Whose records are protected.
     releases : tuple of str
@@ -98,9 +98,11 @@ def stated(
 
 def _told(entry: Entry) -> str:
     cost = entry.cost
-    concentrated = "" if cost.rho is None else f", {cost.rho:.3g}-zCDP"
+    law = "" if cost.rho is None else f", {cost.rho:.3g}-zCDP"
+    if cost.mu is not None:
+        law = f", {cost.mu:.3g}-GDP"
     guarantee = entry.guarantee or "charged, and nothing is known to have been released"
-    return f"{entry.words}: epsilon {cost.epsilon:g}, delta {cost.delta:g}{concentrated}; {guarantee}"
+    return f"{entry.words}: epsilon {cost.epsilon:g}, delta {cost.delta:g}{law}; {guarantee}"
 
 
 def _weakest(entries: Sequence[Entry]) -> str:

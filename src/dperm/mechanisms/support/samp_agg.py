@@ -38,6 +38,8 @@ from dperm.solvers import lasso
 
 CALIBRATIONS = ("paper", "corrected")
 
+# Each has a theta and a vote.
+MOST_BLOCKS = 10**7
 # There are no constants of modern accounting to offer: "corrected" is tight.
 Offered = Literal["paper", "corrected"]
 

@@ -63,6 +63,16 @@ def test_an_entry_that_is_no_number_is_a_zero_row_and_without_clip_an_error_that
         assert named.feature_names_in_.tolist() == ["one", "two"]
 
 
+@pytest.mark.parametrize("shape", [(4,), (4, 1)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_of_complex_labels_each_is_what_it_is(shape):
+    """One complex number makes all of an array complex; before, an error quoted every label."""
+    y = np.array([0, 1, 1j, 1]).reshape(shape)
+    expected = fitted_exactly(np.eye(4), [0, 1, 0, 1], classes=(0, 1))
+    np.testing.assert_array_equal(fitted_exactly(np.eye(4), y, classes=(0, 1)), expected)
+    np.testing.assert_array_equal(fitted_exactly(np.eye(4), pd.Series(y.ravel()), classes=(0, 1)), expected)
+
+
 @together.over("label", [np.array([]), np.array([1, 1]), np.array([1]), np.array([[1]])])
 def test_an_array_is_no_label(label):
     y = np.array([0, 1, None, 0], dtype=object)

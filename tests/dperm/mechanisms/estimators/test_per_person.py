@@ -209,6 +209,19 @@ def test_what_it_refuses(model, groups, error, words):
     assert session.spent.epsilon == 0 and not hasattr(model, "privacy_") and issubclass(SolverError, Exception)
 
 
+@together.over(
+    "targets, groups, words",
+    [
+        (None, WHO, "^y is missing"), (3, WHO, "^X, y and groups hold different numbers of records$"),
+        (np.array(3), WHO, "^X, y and groups hold different numbers of records$"),
+        (y, 3, "^groups is a int with 0 dimensions: give one label for each row"),
+    ],
+)  # fmt: skip
+def test_what_is_no_column_is_named(targets, groups, words):
+    with pytest.raises(ValueError, match=words):
+        PerPerson(INNER["descent"]).fit(X, targets, groups=groups)
+
+
 @pytest.mark.parametrize("kind", [sparse.csc_array, sparse.dia_array, sparse.bsr_array, sparse.coo_matrix])
 def test_sparse_rows_of_any_kind_are_a_persons(kind):
     X, y = np.eye(3)[np.arange(60) % 3], np.arange(60) % 2

@@ -20,12 +20,13 @@ from dperm import (
     PrivateSearchCV,
     RKHSGaussian,
     SoftMajority,
+    SparseRegression,
     diagnostics,
 )
 from dperm.accounting import stopping
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget, PrivacyStatement
-from dperm.errors import InvalidBudget, PrivacyLeakWarning, ReleaseError
+from dperm.errors import DataError, InvalidBudget, PrivacyLeakWarning, ReleaseError
 
 GRID = {"curvature": [3.0, 30.0]}
 MODEL = OutputPerturbation(classes=("no", "yes"), clip=True)
@@ -205,6 +206,15 @@ def test_a_regressor_is_searched_with_its_own_bound(data):
         PrivateSearchCV(OutputPerturbation(loss="huber"), GRID).fit(X, X[:, 0])
 
 
+def test_what_needs_a_number_of_records_is_searched_where_that_is_public(data):
+    """Before, two made-up records were asked for, whatever there were, and the error named those two."""
+    votes = {"support": "samp_agg", "penalty": 1.0, "blocks": 4, "y_bound": 1.0, "clip": True}
+    search = PrivateSearchCV(SparseRegression(neighbours="replace", **votes), {}, n_iter=2, random_state=0)
+    assert search.fit(data[0], data[0][:, 0]).privacy_.guarantee == "proved"
+    with pytest.raises(DataError, match="blocks=4 is more than the n_samples=2 records"):
+        search.fit(data[0][:2], data[0][:2, 0])
+
+
 def test_no_record_makes_it_fail_or_warn(data, recwarn):
     X, y = data[0].copy(), data[1].astype(object)
     X[3], X[5, 0], X[7], y[9] = np.nan, np.inf, 1e300, 17
@@ -238,6 +248,7 @@ def test_sparse_rows_are_as_dense_ones_however_they_are_stored(data):
         ({"tolerance": stats.uniform(1e-5, 1e-4)}, False),
         ([{"curvature": [3.0]}, {"tolerance": [1e-9]}], False),
         ([{"curvature": [3.0]}], True),
+        (({"curvature": [3.0]}, {"curvature": [4.0]}), True),
     ],
 )
 @pytest.mark.parametrize("inner", [False, True])
@@ -305,6 +316,8 @@ def test_without_a_guarantee_of_the_trials_there_is_none(data):
         ),
         ({"estimator": OutputPerturbation(classes=(0, 1, 2))}, ValueError, "must be two different labels"),
         ({"param_distributions": {"curvatur": [1.0]}}, ValueError, "'curvatur', no parameter of OutputPerturbation"),
+        ({"param_distributions": {1: [2]}}, ValueError, "holds 1, no parameter of OutputPerturbation"),
+        ({"param_distributions": ()}, ValueError, "holds nothing to draw from"),
         ({"param_distributions": {"epsilon": [1.0]}}, ValueError, "'epsilon', which is the same for all trials"),
         ({"param_distributions": [{}, {"classes": [1.0]}]}, ValueError, "'classes', which is the same"),
         ({"param_distributions": 3}, TypeError, "Parameter distribution"),

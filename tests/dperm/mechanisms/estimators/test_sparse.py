@@ -201,6 +201,7 @@ REFUSED = [
     (("exp_mech", "sparse", "sparse by votes"), "bound", NOT_ABOVE_0, DomainViolation, "bound=.*entries of theta"),
     (("samp_agg", "sparse by votes"), "penalty", NOT_ABOVE_0, ValueError, "penalty=.*samp_agg.paper_penalty"),
     (("samp_agg", "sparse by votes"), "blocks", ["a", True, 0, -1, 2.5], ValueError, "blocks=.*an integer, 1 or abo"),
+    (("samp_agg", "sparse by votes"), "blocks", [10**8, 10**20], ValueError, "blocks=.*each has a lasso of its own"),
     (("samp_agg", "sparse by votes"), "blocks", [None], ValueError, "blocks=None: under add/remove n is private"),
     (("samp_agg", "sparse by votes"), "blocks", [2001], DataError, "blocks=2001 is more than there are records.*clip"),
     (("sparse",), "support", ["lasso", None], ValueError, "support=.* is not one of 'exp_mech', 'samp_agg'"),

@@ -257,6 +257,15 @@ def test_with_clip_no_record_raises_warns_leaves_the_bound_or_changes_another_ro
     assert pickle.loads(pickle.dumps(encoder)).transform(frame()).tolist() == usual.tolist()
 
 
+@together.over("value", [5e-324, 1.6e-162, 2.7e-162, 1e-160, 1e-20])
+@together.over("columns", ["a", "abc"])
+def test_a_row_of_tiny_numbers_is_as_long_as_the_bound_and_no_longer(value, columns):
+    """Before, their squares were rounded to a few bits or to 0, and a row came out up to a fifth above the bound."""
+    encoder = PublicEncoder({name: {"range": [0, 1]} for name in columns}, rows="length", x_norm=3.0, clip=True)
+    (row,) = encoder.fit_transform(np.full((1, len(columns)), value))
+    assert 3 * (1 - 1e-12) < math.hypot(*row) <= 3
+
+
 def test_what_has_no_declared_place_counts_as_nothing():
     schema = {"a": {"range": [1, 3]}, "b": {"levels": ["x", "y"]}, "c": {"levels": ["x", "y"], "missing": "y"}}
     X = np.array([[None, "z", "z"], ["word", None, None], [9, "x", "x"]], dtype=object)

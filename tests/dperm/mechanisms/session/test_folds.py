@@ -96,6 +96,8 @@ def test_draws_are_of_each_record_alone():
         assert stats.chisquare(pairs).pvalue > 1e-4 / 3
 
 
-def test_two_folds_are_the_least():
+def test_two_folds_are_the_least_and_a_million_the_most():
     with pytest.raises(ValueError, match="n_splits=1"):
         IndependentFolds(1)
+    with pytest.raises(ValueError, match=r"n_splits=1e\+20 must be a number in .*each of them is a fit"):
+        IndependentFolds(10**20)

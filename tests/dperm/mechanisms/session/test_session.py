@@ -132,11 +132,23 @@ def test_gaussian_noise_is_added_up_as_such(tmp_path):
         for _ in range(8):
             clone(descent).fit(X, y)
         stated = session.statement()
-        assert stated.epsilon < 3 and stated.releases[0].endswith("delta 1e-06, 0.0077-zCDP; proved")
+        assert stated.epsilon < 3 and stated.releases[0].endswith("delta 1e-06, 0.124-GDP; proved")
     again = PrivacySession(**given)
     assert again.spent == session.spent
-    cost = adaptive.Cost(0.5, 1e-6, gaussian_ratio(0.5, 1e-6) ** 2 / 2)
+    cost = adaptive.Cost(0.5, 1e-6, mu=gaussian_ratio(0.5, 1e-6))
     assert again.spent.epsilon == pytest.approx(adaptive.spent(again.total, [cost] * 8, "renyi").epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(("accountant", "many"), [("basic", 6), ("renyi", 27), ("gaussian", 31)])
+def test_a_session_gives_as_many_descents_as_its_accountant_allows(accountant, many):
+    """Each is charged by its noise before it runs, not by an epsilon that the last ones would not have left."""
+    descent = dperm.NoisyGradientDescent(epsilon=0.5, delta=1e-6, steps=1, classes=(0, 1))
+    made = 0
+    with PrivacySession(epsilon=3.0, delta=1e-5, accountant=accountant) as session, pytest.raises(BudgetExhausted):
+        while True:
+            clone(descent).fit(X, y)
+            made += 1
+    assert made == many and session.spent.fits
 
 
 def test_a_statement_says_the_weakest_guarantee_and_whether_noise_came_from_a_seed():
@@ -156,7 +168,17 @@ def test_a_card_names_the_steps_that_learn():
     assert privacy_card(chain[-1]).beside.startswith("none given")
     with pytest.warns(PrivacyLeakWarning):
         chain = make_pipeline(StandardScaler(), model(clip=True)).fit(X, y)
-    assert privacy_card(chain).beside.startswith("not private: standardscaler (StandardScaler);")
+    for one in (chain, make_pipeline(Normalizer(), chain)):
+        assert privacy_card(one).beside.startswith("not private: standardscaler (StandardScaler);")
+
+
+def test_a_card_shows_numbers_of_numpy_and_neither_seed_nor_ledger(tmp_path):
+    given = {"shards": np.int64(3), "classes": (np.int64(0), np.int64(1)), "epsilon": np.float64(2.0)}
+    fitted = dperm.SoftMajority(**given, queries=2, state=tmp_path / "budget.journal").fit(X, y)
+    card = privacy_card(fitted)
+    shown = {"shards": 3, "classes": [0, 1], "epsilon": 2.0}
+    assert {name: card.parameters[name] for name in shown} == shown and "epsilon=2.0" in str(card)
+    assert "budget" not in str(card) + card.to_json() and not {"state", "random_state"} & set(card.parameters)
 
 
 def test_a_card_is_refused_for_a_model_of_another_session():
