@@ -37,6 +37,8 @@ from dperm.errors import InvalidBudget
 
 Accountant = Literal["basic", "renyi", "gaussian"]
 _ORDERS = 1 + np.geomspace(0.1, 1e4, 200)
+# Above that of any budget.
+_LARGEST_RATIO = 1e7
 # What sums of divergences may be rounded by.
 _ROUNDING = 1e-12
 
@@ -160,6 +162,8 @@ def _epsilon_of(ratio: float, delta: float) -> float:
     """Return the epsilon at `delta` of one Gaussian release, rounded up."""
     if hockey_stick(0.0, ratio) <= delta:
         return 0.0
+    if ratio > _LARGEST_RATIO:
+        return math.inf
     # Its zCDP has epsilon = rho + 2 (rho log(1/delta))^{1/2}, which is more.
     rho = ratio**2 / 2
     most = rho + 2 * math.sqrt(rho * math.log(1 / delta))

@@ -13,8 +13,9 @@ The curves of the library's answers, each attained by a worst pair; both directi
     gaussian        the same with noise N(0, s^2): a (gamma/s)^2/2;
     bounded_range   a bit whose log-odds move by epsilon (soft majority, ExpPW): the largest over x in [0, epsilon] of
                     two outcomes with the log ratios x and x - epsilon; at most a epsilon^2/8 (Cesar & Rogers 2021);
-    pure            any epsilon-DP answer: the log ratios epsilon and -epsilon, randomised response; at most a
-                    epsilon^2/2 (Bun & Steinke 2016).
+    pure            any epsilon-DP answer: the log ratios epsilon and -epsilon, randomised response,
+                    (log cosh((a - 1/2) epsilon) - log cosh(epsilon/2))/(a - 1); at most a epsilon^2/2 (Bun & Steinke
+                    2016).
 
 Answers to adaptive queries add their curves. A curve rho(a) is (epsilon, delta)-DP for every a > 1 with
 
@@ -104,7 +105,7 @@ def pure(order: float, epsilon: float) -> float:
         Above 0.
     """
     _order(order)
-    return float(_two_outcomes(order, epsilon, -epsilon))
+    return (_log_cosh((order - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (order - 1)
 
 
 def divergence(order: float, p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -180,14 +181,19 @@ def at_order(order: float, rho: float, delta: float) -> float:
 
 def _two_outcomes(order: float, high: np.ndarray | float, low: np.ndarray | float) -> np.ndarray:
     """Return D_a of two outcomes with these log ratios P/Q, high >= 0 >= low, of which P and Q sum to 1."""
-    # Q of the first outcome; for ratios that are both 1 any Q will do.
-    gap = np.exp(high) - np.exp(low)
-    first = np.where(gap > 0, -np.expm1(low) / np.where(gap > 0, gap, 1.0), 0.5)
-    # At an end of the interval rounding may put it beyond 1.
-    first = np.clip(first, 0.0, 1.0)
-    with np.errstate(divide="ignore"):
-        terms = np.log(first) + order * np.asarray(high), np.log1p(-first) + order * np.asarray(low)
-    return np.logaddexp(*terms) / (order - 1)
+    high, low = np.asarray(high, float), np.asarray(low, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Logarithms of 1 - e^low, e^high - 1 and their sum: the outcomes' shares of Q, without overflow.
+        first, second = np.log(-np.expm1(low)), high + np.log(-np.expm1(-high))
+        both = high + np.log(-np.expm1(low - high))
+        found = np.logaddexp(first - both + order * high, second - both + order * low) / (order - 1)
+    # For ratios that are both 1 any Q will do.
+    return np.where(high > low, found, 0.0)
+
+
+def _log_cosh(x: float) -> float:
+    """Return log cosh x for x >= 0, right to the last digits near 0 and far out."""
+    return x + math.log1p(math.exp(-2 * x)) - math.log(2) if x > 1 else math.log1p(2 * math.sinh(x / 2) ** 2)
 
 
 def _order(order: float) -> None:

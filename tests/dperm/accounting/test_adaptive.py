@@ -161,6 +161,14 @@ def test_what_a_group_is_promised_is_what_a_chain_of_neighbours_gives():
         assert adaptive.of_group(epsilon, delta, size) == pytest.approx(chained)
 
 
+@pytest.mark.parametrize("accountant", ["basic", "renyi", "gaussian"])
+@pytest.mark.parametrize("epsilon", [5.0, 709.0, 720.0, 800.0, 1e12])
+def test_what_is_no_privacy_at_all_does_not_fit(accountant, epsilon):
+    """Before, `renyi` let any release of an epsilon above 710 in, for an overflow made its cost less than nothing."""
+    found = adaptive.spent(Budget(3.0, 1e-5), [Cost(epsilon)], accountant)
+    assert not found.fits and found.epsilon > 3.0
+
+
 def test_a_delta_and_an_epsilon_are_needed():
     for accountant in ("renyi", "gaussian"):
         with pytest.raises(InvalidBudget, match="delta=0"):

@@ -43,6 +43,22 @@ def test_bits_are_bounded_by_their_curves_and_attain_them(order, epsilon):
     assert curve <= renyi.pure(order, epsilon) <= min(epsilon, order * epsilon**2 / 2) + 1e-12
 
 
+@together.over("epsilon", [1e-12, 1e-5, 0.3, 30.0, 720.0, 1e12])
+@together.over("order", [1.1, 8.0, 1e4])
+def test_curves_of_tiny_and_of_huge_epsilons(order, epsilon):
+    """Before, e^710 overflowed: what is no privacy at all cost less than nothing."""
+    found = renyi.pure(order, epsilon)
+    if epsilon < 1e-4 / order:
+        assert found == pytest.approx(order * epsilon**2 / 2, rel=1e-6)
+        return
+    # log((e^{a e} + e^{(1 - a) e})/(1 + e^e)) in logarithms.
+    by_hand = np.logaddexp(order * epsilon, (1 - order) * epsilon) - np.logaddexp(0, epsilon)
+    assert found == pytest.approx(by_hand / (order - 1), rel=1e-6) and found <= epsilon * (1 + 1e-12)
+    # Of a bounded range the same interval, wherever it lies; at epsilon 30 and above it tells nearly all of one.
+    bits = renyi.bounded_range(order, epsilon)
+    assert (1 if epsilon >= 30 else 0) <= bits <= found * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("answers", [1, 30])
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 def test_the_conversion_is_that_of_dp_accounting(delta, answers):
