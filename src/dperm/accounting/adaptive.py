@@ -262,6 +262,7 @@ def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     """
     if size == 1 or epsilon == 0:
         return float(epsilon), float(min(1.0, size * delta))
+    # (e^{size epsilon} - 1)/(e^epsilon - 1), of which both may overflow.
     with np.errstate(over="ignore"):
-        factor = float(np.expm1(np.float64(size * epsilon)) / np.expm1(np.float64(epsilon)))
+        factor = float(np.exp(np.float64((size - 1) * epsilon)) * math.expm1(-size * epsilon) / math.expm1(-epsilon))
     return size * epsilon, min(1.0, delta * factor) if delta else 0.0

@@ -159,6 +159,8 @@ def test_what_a_group_is_promised_is_what_a_chain_of_neighbours_gives():
         for _ in range(size):
             chained = chained[0] + epsilon, chained[1] * math.exp(epsilon) + delta
         assert adaptive.of_group(epsilon, delta, size) == pytest.approx(chained)
+    # Both quotients of a sum of powers overflow here.
+    assert adaptive.of_group(800.0, 1e-9, 2) == (1600.0, 1.0) and adaptive.of_group(800.0, 0.0, 2) == (1600.0, 0.0)
 
 
 @pytest.mark.parametrize("accountant", ["basic", "renyi", "gaussian"])
