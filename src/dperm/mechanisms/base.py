@@ -107,10 +107,13 @@ def weighted(
     X: np.ndarray, y: np.ndarray, loss: Loss, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the records that count, and their weights, which `loss` bounds; None where all of them count once."""
-    weights = loss.weights_of(weights, X.shape[0])
-    if weights is None or weights.all():
+    return counted(X, y, loss.weights_of(weights, X.shape[0]))
+
+
+def counted(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return the records whose weight is above 0, with it: 0 times a slope that overflows would be no number."""
+    if weights is None or (counts := weights > 0).all():
         return X, y, weights
-    counts = weights > 0
     return X[counts], y[counts], weights[counts]
 
 

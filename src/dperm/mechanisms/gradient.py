@@ -50,7 +50,7 @@ from dperm.accounting import gaussian
 from dperm.domain import LEAST, MOST, Budget, Calibration, Domain, Neighbours, changed_gradients, number, one_of
 from dperm.errors import DataError, DomainViolation, InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import Release, representable
+from dperm.mechanisms.base import Release, counted, representable
 from dperm.mechanisms.multinomial import Multinomial
 from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
@@ -173,7 +173,7 @@ def release(
     X, y = checked(X, y)
     y = loss.targets_of(y, domain)
     step = _step_size(step_size, loss, domain, ridge, X.shape[0] if neighbours == "replace" else None, n_public)
-    X, y, weights = weighted(X, y, weights)
+    X, y, weights = counted(X, y, weights)
     if distance is not None:
         distance = number(
             "distance", distance, LEAST**2, MOST**2, ends="[]", remedy="it is how far from 0 theta is expected"
@@ -275,14 +275,6 @@ def limits(X: Any, clip: float) -> np.ndarray:
         scaled = np.linalg.norm(X / largest[:, None], axis=1)
         limit[odd] = np.minimum(clip / scaled / largest, np.finfo(float).max)
     return limit
-
-
-def weighted(X: Any, y: np.ndarray, w: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return the records whose weight is above 0, with it: 0 times a slope that overflows would be no number."""
-    if w is None:
-        return X, y, None
-    some = w > 0
-    return X[some], y[some], w[some]
 
 
 def whole(name: str, value: int, remedy: str) -> None:

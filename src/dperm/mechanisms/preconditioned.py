@@ -41,7 +41,7 @@ from dperm.accounting import gaussian
 from dperm.domain import LEAST, MOST, Budget, Calibration, Domain, Neighbours, number
 from dperm.losses import Loss
 from dperm.mechanisms import gradient
-from dperm.mechanisms.base import Release, representable
+from dperm.mechanisms.base import Release, counted, representable
 from dperm.mechanisms.multinomial import Multinomial
 from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
@@ -122,7 +122,7 @@ def release(
     )
     X, y = gradient.checked(X, y)
     y = loss.targets_of(y, domain)
-    X, y, weights = gradient.weighted(X, y, weights)
+    X, y, weights = counted(X, y, weights)
     share = None if weights is None else np.sqrt(np.minimum(weights / weight_bound, 1.0))
     ratio = gaussian.gaussian_ratio(budget.epsilon, budget.delta)
     with one_thread():

@@ -20,6 +20,7 @@ from scipy import linalg, sparse
 from dperm.errors import DomainViolation
 from dperm.kernels import Kernel
 from dperm.mechanisms.kernel.constants import nugget
+from dperm.mechanisms.queries import stacked
 from dperm.solvers.blas import one_thread
 
 # Queries that are kept; a further one costs the square of their number.
@@ -35,13 +36,6 @@ def check(left: np.ndarray, allowed: float, kernel: Kernel) -> None:
             f"variance {least:.3g}; it has no feature map, so no sensitivity holds; take another kernel (or compute "
             "this one in float64)"
         )
-
-
-def below(points: np.ndarray | sparse.csr_array, row: np.ndarray | sparse.csr_array):
-    """Return the points and one more, dense or CSR as they are (points (m, d); row (1, d); the result (m + 1, d))."""
-    if sparse.issparse(row):
-        return sparse.vstack([points, row], format="csr")
-    return np.vstack([points, row])
 
 
 class Watch:
@@ -66,5 +60,5 @@ class Watch:
             return
         grown = np.zeros((m + 1, m + 1))
         grown[:m, :m], grown[m, :m], grown[m, m] = self._L, c, np.sqrt(left + allowed)
-        self._points = row if self._points is None else below(self._points, row)
+        self._points = stacked(self._points, row)
         self._L = grown
