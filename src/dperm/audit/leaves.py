@@ -167,7 +167,8 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]]:
         yield from _listed(output, len(output))
     elif isinstance(output, (Iterator, ValuesView)):
         yield "", _iterated(output)
-    elif is_dataclass(output) and fields(output):
+    # What an estimator was given may be fields, and what `fit` made is none.
+    elif is_dataclass(output) and fields(output) and not _estimator(output):
         yield from ((f".{field.name}", getattr(output, field.name)) for field in fields(output))
     elif held := released(output):
         yield from ((f".{name}", value) for name, value in sorted(held.items()))

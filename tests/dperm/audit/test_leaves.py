@@ -81,6 +81,13 @@ class Model(BaseEstimator):
         return self._coef
 
 
+@dataclass(eq=False, repr=False)
+class Declared(Model):
+    """What it was given are fields, and what it makes is none."""
+
+    alpha: float = 1.0
+
+
 def of(output):
     return dict(leaves(output))
 
@@ -126,6 +133,7 @@ def of(output):
             {".columns.length": 1.0, ".columns[0]": "'A'", ".shape": "'(1, 1)'", ".length": 1.0, "[0]": 1.5},
         ),
         (Model().fit(9), {".coef_": 9.0, ".model": 9.0}),
+        (Declared().fit(9), {".coef_": 9.0, ".model": 9.0}),
         (Hidden(1), {"": Unseen("a Hidden")}),
         (np.random.default_rng(0), {"": Code("a Generator")}),
         (lambda: 1, {"": Code("a function")}),

@@ -1,6 +1,9 @@
 """Approximate minima perturbation as a scikit-learn estimator."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +17,7 @@ from dperm.mechanisms.estimators.linear import LinearEstimator
 _ROUNDED = 1e-12
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ApproximateMinima(LinearEstimator):
     r"""Private linear model by approximate minima perturbation.
 
@@ -94,44 +98,23 @@ class ApproximateMinima(LinearEstimator):
     source = "Iyengar et al. 2019, Algorithm 1; docs/privacy.md, section 9"
     _target = "gamma"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        loss="logistic",
-        loss_parameters=None,
-        curvature=None,
-        gamma=None,
-        output_share=0.01,
-        tilt_share=None,
-        n_public=None,
-        calibration="paper",
-        neighbours="replace",
-        x_norm=1.0,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        release=False,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.curvature = curvature
-        self.gamma = gamma
-        self.output_share = output_share
-        self.tilt_share = tilt_share
-        self.n_public = n_public
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.release = release
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    curvature: float | None = None
+    gamma: float | None = None
+    output_share: float = 0.01
+    tilt_share: float | None = None
+    n_public: float | None = None
+    calibration: str = "paper"
+    neighbours: str = "replace"
+    x_norm: float = 1.0
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    release: bool = False
+    random_state: Any = None
 
     def _constants(self):
         """Return what both `approximate_minima.calibrate` and `release` take."""

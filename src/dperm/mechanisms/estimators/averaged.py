@@ -1,6 +1,10 @@
 """Averages of base learners with Laplace noise, as a scikit-learn estimator."""
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,6 +19,7 @@ from dperm.mechanisms.prediction import averaged, rehearsal, shards
 _RECORDS = 20
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AveragedPrediction(PrivatePredictor):
     r"""Private predictions by a non-private learner on shards: the mean of their answers, and Laplace noise.
 
@@ -102,40 +107,21 @@ class AveragedPrediction(PrivatePredictor):
     asks_learners = True
     source = "dwork2018, Corollary 4.7"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        queries=1000,
-        base=None,
-        shards=None,
-        alpha=0.1,
-        low=0.0,
-        high=1.0,
-        stability=None,
-        calibration="tight",
-        neighbours="replace",
-        clip=False,
-        classes=None,
-        state=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.queries = queries
-        self.base = base
-        self.shards = shards
-        self.alpha = alpha
-        self.low = low
-        self.high = high
-        self.stability = stability
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.clip = clip
-        self.classes = classes
-        self.state = state
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    queries: int = 1000
+    base: Any = None
+    shards: int | None = None
+    alpha: float = 0.1
+    low: float = 0.0
+    high: float = 1.0
+    stability: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     def _check_declared(self):
         if not (hasattr(self._base(), "fit") and hasattr(self._base(), "predict")):

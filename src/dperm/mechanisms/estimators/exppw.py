@@ -1,6 +1,10 @@
 """ExpPW, the exponential projected walk, as a scikit-learn estimator."""
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +14,7 @@ from dperm.mechanisms.estimators.prediction import PrivatePredictor
 from dperm.mechanisms.prediction import exppw
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ExpPW(PrivatePredictor):
     r"""Private predictions from one feature by thresholds and unions of intervals: the exponential projected walk.
 
@@ -86,32 +91,17 @@ class ExpPW(PrivatePredictor):
     dearer = 2.0
     unproved = "the printed factor e^epsilon a step spends twice epsilon where a record is replaced (erratum D6)"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        queries=1000,
-        feature=0,
-        alpha=0.1,
-        calibration="tight",
-        neighbours="replace",
-        clip=False,
-        classes=None,
-        state=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.queries = queries
-        self.feature = feature
-        self.alpha = alpha
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.clip = clip
-        self.classes = classes
-        self.state = state
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    queries: int = 1000
+    feature: int = 0
+    alpha: float = 0.1
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     def _check_declared(self):
         exppw.walk_bound(self.alpha, self.epsilon, self.calibration, self.neighbours)

@@ -1,6 +1,8 @@
 """Noisy gradient descent as a scikit-learn estimator."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,6 +71,7 @@ class DescentEstimator(WeightedEstimator):
         )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NoisyGradientDescent(DescentEstimator):
     r"""Private linear model by full-batch gradient descent with noisy clipped gradients.
 
@@ -144,44 +147,23 @@ class NoisyGradientDescent(DescentEstimator):
     ('proved', 1.0)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        loss="logistic",
-        loss_parameters=None,
-        steps=None,
-        gradient_clip=None,
-        momentum=None,
-        step_size=None,
-        calibration="tight",
-        neighbours="add_remove",
-        x_norm=1.0,
-        weight_bound=None,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        release=False,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.steps = steps
-        self.gradient_clip = gradient_clip
-        self.momentum = momentum
-        self.step_size = step_size
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.weight_bound = weight_bound
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.release = release
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    steps: int | None = None
+    gradient_clip: float | None = None
+    momentum: float | None = None
+    step_size: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    x_norm: float = 1.0
+    weight_bound: float | None = None
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    release: bool = False
+    random_state: Any = None
 
     def _release(self, X, y, loss, domain, rng, weights=None):
         return gradient.release(

@@ -1,8 +1,11 @@
 """Private interactive prediction as a scikit-learn estimator."""
 
-import dataclasses
 import math
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -16,18 +19,19 @@ from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.mechanisms.kernel.dialogue import Answers, Dialogue
 
 
-def check_radius(setting: Setting, radius: float | None) -> None:
+def check_radius(setting: Setting, radius: float | None, *, bounded: bool = True) -> None:
     """Raise DomainViolation for a public radius C that is wrong, or missing where n is private."""
     if radius is not None:
-        dataclasses.replace(setting, radius=radius)
-        if math.isinf(radius):
+        replace(setting, radius=radius)
+        if bounded and math.isinf(radius):
             raise DomainViolation(
                 "radius=inf: B and sigma need a public bound on ||w*||; leave it out for a-priori one"
             )
     elif setting.neighbours == "add_remove":
+        none = "" if bounded else " (math.inf for none)"
         raise DomainViolation(
             "radius=None takes the a-priori radius, which depends on the number of records, and that is private "
-            "under neighbours='add_remove'; declare a public radius, or take 'replace'"
+            f"under neighbours='add_remove'; declare a public radius{none}, or take 'replace'"
         )
 
 
@@ -36,7 +40,7 @@ def with_radius(setting: Setting, radius: float | None, loss, n: int) -> Setting
     if radius is None:
         at_zero = float(loss.value(0.0, np.array([-1.0, 1.0])).max()) if loss.targets == "binary" else math.inf
         radius = a_priori_radius(at_zero, setting.lipschitz, setting.feature_norm, setting.total, n)
-    return dataclasses.replace(setting, radius=radius)
+    return replace(setting, radius=radius)
 
 
 def warn_vacuous(name: str, constants, stacklevel: int) -> None:
@@ -50,6 +54,7 @@ def warn_vacuous(name: str, constants, stacklevel: int) -> None:
         )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PINP(KernelEstimator):
     r"""Private kernel model that learns from its users' queries (private interactive non-linear prediction).
 
@@ -141,54 +146,28 @@ class PINP(KernelEstimator):
     unproved = "B < 1, and calibration='paper' lets one update through at a noise made for B of them (erratum J3)"
     source = "jain2013, Algorithm 1, Theorem 2; docs/privacy.md, section 11"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        loss="hinge",
-        loss_parameters=None,
-        C=0.001,
-        kernel="rbf",
-        degree=3,
-        coef0=1.0,
-        gamma=1.0,
-        feature_norm=None,
-        queries=10_000,
-        beta=0.05,
-        radius=None,
-        calibration="tight",
-        neighbours="replace",
-        x_norm=1.0,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        tolerance=0.05,
-        state=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.gamma = gamma
-        self.feature_norm = feature_norm
-        self.queries = queries
-        self.beta = beta
-        self.radius = radius
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.tolerance = tolerance
-        self.state = state
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "hinge"
+    loss_parameters: dict[str, Any] | None = None
+    C: float = 0.001
+    kernel: Any = "rbf"
+    degree: int = 3
+    coef0: float = 1.0
+    gamma: float = 1.0
+    feature_norm: float | None = None
+    queries: int = 10_000
+    beta: float = 0.05
+    radius: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    x_norm: float = 1.0
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float = 0.05
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     def _covers(self):
         return answering(self)
@@ -196,7 +175,7 @@ class PINP(KernelEstimator):
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Mended)
         check_radius(setting, self.radius)
-        self._constants(dataclasses.replace(setting, radius=self.radius or 1.0), budget)
+        self._constants(replace(setting, radius=self.radius or 1.0), budget)
 
     def _constants(self, setting, budget):
         return pinp.constants(

@@ -242,15 +242,18 @@ class _PlusOne:
         return self.kernel(X, V) + 1.0
 
 
-def public_points(public: Any) -> Any:
-    """Return the user's public points as floats, dense or CSR, or refuse them by their name."""
+def public_points(public: Any, columns: int | None = None) -> Any:
+    """Return the user's public points as floats, dense or CSR, or refuse them by their name; `columns`: those of X."""
     try:
-        return check_array(public, dtype=np.float64, accept_sparse="csr", input_name="public")
+        Z = check_array(public, dtype=np.float64, accept_sparse="csr", input_name="public")
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             "public must be a table of finite numbers, one point a row and a column for each of X's; "
             f"{type(public).__name__} is none: {error}"
         ) from error
+    if columns not in (None, Z.shape[1]):
+        raise ValueError(f"public has {Z.shape[1]} columns, and X has {columns}; give points of the same space")
+    return Z
 
 
 def _zeroed(X: kernels.Rows, rows: np.ndarray) -> kernels.Rows:

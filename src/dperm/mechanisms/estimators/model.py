@@ -1,4 +1,8 @@
-"""What every private scikit-learn estimator of margins shares: labels, the statement, predictions."""
+"""What every private scikit-learn estimator of margins shares: labels, the statement, predictions.
+
+An estimator's parameters are the fields of a dataclass, from whose signature scikit-learn reads them. It makes neither
+`__eq__` nor `__repr__`: two estimators are one only if they are the same object, and scikit-learn shows them.
+"""
 
 import warnings
 from abc import ABCMeta, abstractmethod
@@ -76,12 +80,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
     def _statement(self, budget: Budget, release: Any, stacklevel: int = 4) -> PrivacyStatement:
         if release.guarantee == "none":
-            warnings.warn(
-                f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
-                f"guarantee; {self._valid_form()}",
-                NoGuaranteeWarning,
-                stacklevel=stacklevel,
-            )
+            warn_unproved(self, self._valid_form(), stacklevel)
         name, arguments = release.event
         reason = self.unproved if release.guarantee == "none" else ""
         guarantee, event, reason = told(
@@ -204,6 +203,16 @@ def tagged(estimator: Any, tags: Tags, *, classifier: bool) -> Tags:
         tags.estimator_type = "regressor"
         tags.regressor_tags = RegressorTags(poor_score=True)
     return tags
+
+
+def warn_unproved(estimator: Any, remedy: str, stacklevel: int) -> None:
+    """Warn that an estimator's constants give no guarantee; `stacklevel`: as of a warning by the caller itself."""
+    warnings.warn(
+        f"{type(estimator).__name__}: calibration={estimator.calibration!r} with neighbours={estimator.neighbours!r} "
+        f"gives no guarantee; {remedy}",
+        NoGuaranteeWarning,
+        stacklevel=stacklevel + 1,
+    )
 
 
 def told(

@@ -1,7 +1,9 @@
 """NAPP-ERM as a scikit-learn estimator."""
 
-import dataclasses
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from dperm.mechanisms.napp.validity import named, remedies
 _EPSILON, _SHORTEST = 1e-3, 1e-4
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NAPP(LinearEstimator):
     r"""Private regularised linear model by noise augmentation (NAPP-ERM, VS and VS+, with or without MOOR).
 
@@ -127,70 +130,36 @@ class NAPP(LinearEstimator):
 
     _easing = "`strength` or `epsilon`"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=0.0,
-        loss="logistic",
-        penalty="lasso",
-        strength=1.0,
-        gamma=None,
-        kappa=None,
-        variant="erm",
-        truncation=None,
-        moor=False,
-        share=0.5,
-        retrieval="none",
-        rounds=1,
-        calibration="tight",
-        neighbours="add_remove",
-        low=-math.inf,
-        high=math.inf,
-        x_norm=1.0,
-        y_bound=None,
-        eta_bound=None,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        method="limit",
-        n_e=10_000,
-        steps=80,
-        tolerance=None,
-        solver_share=None,
-        release=False,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.penalty = penalty
-        self.strength = strength
-        self.gamma = gamma
-        self.kappa = kappa
-        self.variant = variant
-        self.truncation = truncation
-        self.moor = moor
-        self.share = share
-        self.retrieval = retrieval
-        self.rounds = rounds
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.low = low
-        self.high = high
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.eta_bound = eta_bound
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.method = method
-        self.n_e = n_e
-        self.steps = steps
-        self.tolerance = tolerance
-        self.solver_share = solver_share
-        self.release = release
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 0.0
+    loss: str = "logistic"
+    penalty: str = "lasso"
+    strength: float = 1.0
+    gamma: float | None = None
+    kappa: float | None = None
+    variant: str = "erm"
+    truncation: float | None = None
+    moor: bool = False
+    share: float = 0.5
+    retrieval: str = "none"
+    rounds: int = 1
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    low: float | np.ndarray = -math.inf
+    high: float | np.ndarray = math.inf
+    x_norm: float = 1.0
+    y_bound: float | None = None
+    eta_bound: float | None = None
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    method: str = "limit"
+    n_e: int = 10_000
+    steps: int = 80
+    tolerance: float | None = None
+    solver_share: float | None = None
+    release: bool = False
+    random_state: Any = None
 
     def predict(self, X):
         """Return labels (classification), or the predicted mean: <x, theta>, and for "poisson" its exponential.
@@ -300,7 +269,7 @@ class NAPP(LinearEstimator):
         return release
 
     def _known(self, release):
-        return dataclasses.replace(super()._known(release), retrieved=float(release.retrieved[0]))
+        return replace(super()._known(release), retrieved=float(release.retrieved[0]))
 
     def _statement(self, budget, release, stacklevel=4):
         # What `return` returns is not claimed.

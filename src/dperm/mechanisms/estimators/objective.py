@@ -1,7 +1,9 @@
 """Objective perturbation as a scikit-learn estimator."""
 
 import math
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -30,6 +32,7 @@ STEEPEST = 100
 LARGE = 2**24
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ObjectivePerturbation(WeightedEstimator):
     r"""Private linear model by objective perturbation.
 
@@ -135,60 +138,31 @@ class ObjectivePerturbation(WeightedEstimator):
     _takes_sparse = True
     unproved = "the printed noise is made for one record's gradient, and replacing a record changes two (erratum K3)"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=0.0,
-        loss="logistic",
-        loss_parameters=None,
-        curvature=None,
-        n_public=None,
-        l1=0.0,
-        l2=0.0,
-        regularizer=None,
-        radius=math.inf,
-        low=-math.inf,
-        high=math.inf,
-        constraints=None,
-        calibration="tight",
-        neighbours="add_remove",
-        x_norm=1.0,
-        y_bound=None,
-        weight_bound=None,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        tolerance=None,
-        solver_share=None,
-        release=False,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.curvature = curvature
-        self.n_public = n_public
-        self.l1 = l1
-        self.l2 = l2
-        self.regularizer = regularizer
-        self.radius = radius
-        self.low = low
-        self.high = high
-        self.constraints = constraints
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.weight_bound = weight_bound
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.tolerance = tolerance
-        self.solver_share = solver_share
-        self.release = release
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 0.0
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    curvature: float | None = None
+    n_public: float | None = None
+    l1: float = 0.0
+    l2: float = 0.0
+    regularizer: Callable[[Any], Any] | None = None
+    radius: float = math.inf
+    low: float = -math.inf
+    high: float = math.inf
+    constraints: Callable[[Any], Any] | None = None
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    x_norm: float = 1.0
+    y_bound: float | None = None
+    weight_bound: float | None = None
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float | None = None
+    solver_share: float | None = None
+    release: bool = False
+    random_state: Any = None
 
     def _region(self):
         return Region(self.radius, self.low, self.high, self._of_coefficients(self.constraints))

@@ -1,5 +1,9 @@
 """Output perturbation as a scikit-learn estimator."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from dperm.domain import Budget, Calibration, Domain, Neighbours, changed_gradients
 from dperm.errors import ReleaseError
 from dperm.losses import Loss
@@ -30,6 +34,7 @@ def default_curvature(
     return max(deviation(noise, p) * lam / (zeta * MARGIN), lam)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OutputPerturbation(WeightedEstimator):
     r"""Private linear model by output perturbation.
 
@@ -106,40 +111,21 @@ class OutputPerturbation(WeightedEstimator):
     unproved = "the printed sigma is proved for epsilon < 1, and the exact formula does not confirm it for this epsilon"
     source = "kifer2012, Section 1; Chaudhuri, Monteleoni & Sarwate 2011, Corollary 8"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=0.0,
-        loss="logistic",
-        loss_parameters=None,
-        curvature=None,
-        calibration="tight",
-        neighbours="add_remove",
-        x_norm=1.0,
-        weight_bound=None,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        tolerance=1e-6,
-        release=False,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.curvature = curvature
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.weight_bound = weight_bound
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.tolerance = tolerance
-        self.release = release
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 0.0
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    curvature: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    x_norm: float = 1.0
+    weight_bound: float | None = None
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float = 1e-6
+    release: bool = False
+    random_state: Any = None
 
     def _release(self, X, y, loss, domain, rng, weights=None):
         budget, loss = Budget(self.epsilon, self.delta), self._weighing(loss)

@@ -1,5 +1,9 @@
 """Preconditioned noisy gradient descent as a scikit-learn estimator."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from dperm.mechanisms import preconditioned
 from dperm.mechanisms.estimators.gradient import MOMENTUM, STEPS, DescentEstimator, newton_step
 
@@ -7,6 +11,7 @@ from dperm.mechanisms.estimators.gradient import MOMENTUM, STEPS, DescentEstimat
 GRAM_SHARE, DISTANCE = 0.05, 1 / 6
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PreconditionedGradientDescent(DescentEstimator):
     r"""Private linear model by noisy gradient descent that is preconditioned by one noisy Gram matrix.
 
@@ -78,44 +83,23 @@ class PreconditionedGradientDescent(DescentEstimator):
     ('proved', 1.0)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        loss="logistic",
-        loss_parameters=None,
-        steps=None,
-        gradient_clip=None,
-        momentum=None,
-        gram_share=None,
-        calibration="tight",
-        neighbours="add_remove",
-        x_norm=1.0,
-        weight_bound=None,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        release=False,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.steps = steps
-        self.gradient_clip = gradient_clip
-        self.momentum = momentum
-        self.gram_share = gram_share
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.weight_bound = weight_bound
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.release = release
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    steps: int | None = None
+    gradient_clip: float | None = None
+    momentum: float | None = None
+    gram_share: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    x_norm: float = 1.0
+    weight_bound: float | None = None
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    release: bool = False
+    random_state: Any = None
 
     def _release(self, X, y, loss, domain, rng, weights=None):
         return preconditioned.release(

@@ -1,6 +1,5 @@
 """What every private predictor shares: a ledger of answers, first answers kept for repeats, labels, the statement."""
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -14,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dperm.accounting import filters
 from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, integer, one_of, tame_rows
-from dperm.errors import NoGuaranteeWarning
-from dperm.mechanisms.estimators.model import declared, encoded, generator, tagged, told
+from dperm.mechanisms.estimators.model import declared, encoded, generator, tagged, told, warn_unproved
 from dperm.mechanisms.estimators.records import check_flags, queried, stated, validated
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
@@ -34,7 +32,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     `set_params` changes nothing before the next `fit`, so that `privacy_` stays true. A `fit` that fails leaves nothing
     that answers.
 
-    Their `__init__`, where scikit-learn reads them, has these parameters, by keyword alone:
+    Among their parameters are these:
 
     `epsilon`, `delta`: of all answers together. `queries`: how many different rows may be asked. `calibration`,
     `neighbours`, `clip`. `classes`: public (negative, positive) labels; left out, they are taken from y with a
@@ -240,12 +238,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     def _statement(self) -> PrivacyStatement:
         guarantee = self._guarantee()
         if guarantee == "none":
-            warnings.warn(
-                f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
-                f"guarantee; {self._valid_form()}",
-                NoGuaranteeWarning,
-                stacklevel=5,
-            )
+            warn_unproved(self, self._valid_form(), stacklevel=5)
         guarantee, event, reason = told(
             guarantee,
             self._event(guarantee),

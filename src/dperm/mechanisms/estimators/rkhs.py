@@ -1,5 +1,10 @@
 """One Gaussian path over the predictions of a kernel model, as a scikit-learn estimator."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.estimators.model import answering
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors
@@ -7,6 +12,7 @@ from dperm.mechanisms.kernel.constants import sigma
 from dperm.mechanisms.kernel.rkhs import Path
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RKHSGaussian(KernelEstimator):
     r"""Private kernel model that answers any number of adaptive queries on one Gaussian path.
 
@@ -86,48 +92,25 @@ class RKHSGaussian(KernelEstimator):
     source = "jain2013, equation (3), erratum J12; docs/privacy.md, section 11"
     gaussian = True
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        loss="hinge",
-        loss_parameters=None,
-        C=0.001,
-        kernel="rbf",
-        degree=3,
-        coef0=1.0,
-        gamma=1.0,
-        feature_norm=None,
-        calibration="tight",
-        neighbours="replace",
-        x_norm=1.0,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        tolerance=0.05,
-        state=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.gamma = gamma
-        self.feature_norm = feature_norm
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.tolerance = tolerance
-        self.state = state
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "hinge"
+    loss_parameters: dict[str, Any] | None = None
+    C: float = 0.001
+    kernel: Any = "rbf"
+    degree: int = 3
+    coef0: float = 1.0
+    gamma: float = 1.0
+    feature_norm: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    x_norm: float = 1.0
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float = 0.05
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     def _covers(self):
         return answering(self)

@@ -1,7 +1,10 @@
 """The soft majority of base learners on shards, as a scikit-learn estimator."""
 
 import warnings
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal
 
 from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +21,7 @@ _RECORDS = 20
 _NOISE = 0.5
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SoftMajority(PrivatePredictor):
     r"""Classifier whose every answer is private: shards of the data vote, and the vote is softened.
 
@@ -107,36 +111,19 @@ class SoftMajority(PrivatePredictor):
     dearer = 2.0
     unproved = "the weights exp(epsilon count) of the paper's prose spend twice epsilon (erratum D1)"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        queries=1000,
-        base=None,
-        shards=None,
-        alpha=0.05,
-        mode="each",
-        calibration="tight",
-        neighbours="replace",
-        clip=False,
-        classes=None,
-        state=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.queries = queries
-        self.base = base
-        self.shards = shards
-        self.alpha = alpha
-        self.mode = mode
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.clip = clip
-        self.classes = classes
-        self.state = state
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    queries: int = 1000
+    base: Any = None
+    shards: int | None = None
+    alpha: float = 0.05
+    mode: str = "each"
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     def _check_declared(self):
         fits = hasattr(self.base, "fit") and not isinstance(self.base, type)

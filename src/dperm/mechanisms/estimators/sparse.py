@@ -1,5 +1,8 @@
 """Two-stage private sparse regression as a scikit-learn estimator."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +18,7 @@ from dperm.mechanisms.estimators.support import SampAggSupport, SparseEstimator
 from dperm.mechanisms.support import limits
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseRegression(RegressorMixin, SparseEstimator):
     r"""Private linear regression with `size` coefficients that are not 0: select a support, then fit on it.
 
@@ -107,46 +111,24 @@ class SparseRegression(RegressorMixin, SparseEstimator):
     _offered = Mended
     _covered = ("coef_", "intercept_", "support_")
 
-    def __init__(
-        self,
-        *,
-        size=1,
-        support="exp_mech",
-        epsilon=1.0,
-        delta=0.0,
-        support_share=0.5,
-        bound=1.0,
-        curvature=None,
-        penalty=None,
-        blocks=None,
-        calibration="tight",
-        neighbours="add_remove",
-        x_norm=1.0,
-        y_bound=None,
-        fit_intercept=False,
-        clip=False,
-        tolerance=None,
-        solver_share=None,
-        random_state=None,
-    ):
-        self.size = size
-        self.support = support
-        self.epsilon = epsilon
-        self.delta = delta
-        self.support_share = support_share
-        self.bound = bound
-        self.curvature = curvature
-        self.penalty = penalty
-        self.blocks = blocks
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.tolerance = tolerance
-        self.solver_share = solver_share
-        self.random_state = random_state
+    size: int = 1
+    support: str = "exp_mech"
+    epsilon: float = 1.0
+    delta: float = 0.0
+    support_share: float = 0.5
+    bound: float = 1.0
+    curvature: float | None = None
+    penalty: float | None = None
+    blocks: int | None = None
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    x_norm: float = 1.0
+    y_bound: float | None = None
+    fit_intercept: bool = False
+    clip: bool = False
+    tolerance: float | None = None
+    solver_share: float | None = None
+    random_state: Any = None
 
     @property
     def unproved(self):

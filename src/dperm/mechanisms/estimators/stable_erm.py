@@ -1,11 +1,17 @@
 """Stable empirical risk minimisation as a scikit-learn estimator."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
 from dperm.mechanisms.base import target
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.stable import StablePredictor
 from dperm.mechanisms.prediction import stable_erm
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StableERM(StablePredictor):
     r"""Private predictions of a linear model: the regularised minimiser, with Laplace noise for every answer.
 
@@ -98,48 +104,25 @@ class StableERM(StablePredictor):
     source = "dwork2018, Corollary 4.11"
     calibrations = ("paper", "tight")
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        queries=1000,
-        answers="each",
-        loss="logistic",
-        loss_parameters=None,
-        corollary="4.11",
-        total=None,
-        radius=1.0,
-        x_norm=1.0,
-        y_bound=None,
-        fit_intercept=False,
-        calibration="tight",
-        neighbours="replace",
-        clip=False,
-        classes=None,
-        tolerance=0.01,
-        state=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.queries = queries
-        self.answers = answers
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.corollary = corollary
-        self.total = total
-        self.radius = radius
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.fit_intercept = fit_intercept
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.clip = clip
-        self.classes = classes
-        self.tolerance = tolerance
-        self.state = state
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    queries: int = 1000
+    answers: str = "each"
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    corollary: str = "4.11"
+    total: float | None = None
+    radius: float = 1.0
+    x_norm: float = 1.0
+    y_bound: float | None = None
+    fit_intercept: bool = False
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float = 0.01
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     def _check_declared(self):
         super()._check_declared()

@@ -1,10 +1,16 @@
 """Stable stochastic gradient descent as a scikit-learn estimator."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
 from dperm.domain import one_of
 from dperm.mechanisms.estimators.stable import StablePredictor
 from dperm.mechanisms.prediction import stable_sgd
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StableSGD(StablePredictor):
     r"""Private predictions of a linear model: the mean iterate of one pass of gradient descent, with Laplace noise.
 
@@ -95,44 +101,23 @@ class StableSGD(StablePredictor):
     dearer = 2.0
     unproved = "the printed rate is half of what the first record, which is in every iterate, can do (erratum D2)"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        queries=1000,
-        answers="each",
-        loss="logistic",
-        loss_parameters=None,
-        eta="printed",
-        radius=1.0,
-        x_norm=1.0,
-        y_bound=None,
-        fit_intercept=False,
-        calibration="tight",
-        neighbours="replace",
-        clip=False,
-        classes=None,
-        state=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.queries = queries
-        self.answers = answers
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.eta = eta
-        self.radius = radius
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.fit_intercept = fit_intercept
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.clip = clip
-        self.classes = classes
-        self.state = state
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    queries: int = 1000
+    answers: str = "each"
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    eta: str = "printed"
+    radius: float = 1.0
+    x_norm: float = 1.0
+    y_bound: float | None = None
+    fit_intercept: bool = False
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     def _check_declared(self):
         super()._check_declared()

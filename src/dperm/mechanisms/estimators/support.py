@@ -1,7 +1,7 @@
 """Private selection of a support as scikit-learn feature selectors."""
 
-import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,9 +24,9 @@ from dperm.domain import (
     one_of,
     tame_rows,
 )
-from dperm.errors import DomainViolation, NoGuaranteeWarning, SolverError
+from dperm.errors import DomainViolation, SolverError
 from dperm.mechanisms.diagnostics import Diagnostics, keep
-from dperm.mechanisms.estimators.model import generator
+from dperm.mechanisms.estimators.model import generator, warn_unproved
 from dperm.mechanisms.estimators.records import check_flags, stated, table, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.support import exp_mech, limits, samp_agg
@@ -102,12 +102,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         self._check_data(*X.shape)
         guarantee = self._fit(X, y, rng)
         if guarantee == "none":
-            warnings.warn(
-                f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
-                "guarantee; leave calibration out for one that does",
-                NoGuaranteeWarning,
-                stacklevel=3,
-            )
+            warn_unproved(self, "leave calibration out for one that does", stacklevel=3)
         self.privacy_ = PrivacyStatement(
             budget.epsilon,
             budget.delta,
@@ -196,6 +191,7 @@ class _Selector(SelectorMixin, SparseEstimator):
         self.support_[support] = True
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ExpMechSupport(_Selector):
     r"""Private feature selection by the exponential mechanism over all supports of `size` features.
 
@@ -249,28 +245,15 @@ class ExpMechSupport(_Selector):
     source = "kifer2012, Algorithm 4, Theorem 32"
     _offered = exp_mech.Offered
 
-    def __init__(
-        self,
-        *,
-        size=1,
-        epsilon=1.0,
-        bound=1.0,
-        calibration="tight",
-        neighbours="add_remove",
-        x_norm=1.0,
-        y_bound=None,
-        clip=False,
-        random_state=None,
-    ):
-        self.size = size
-        self.epsilon = epsilon
-        self.bound = bound
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.clip = clip
-        self.random_state = random_state
+    size: int = 1
+    epsilon: float = 1.0
+    bound: float = 1.0
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    x_norm: float = 1.0
+    y_bound: float | None = None
+    clip: bool = False
+    random_state: Any = None
 
     def _check_declared(self):
         self._check_bounds()
@@ -301,6 +284,7 @@ class ExpMechSupport(_Selector):
         return found.guarantee
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SampAggSupport(_Selector):
     r"""Private feature selection by sample and aggregate: blocks of the data vote, noise, the `size` largest win.
 
@@ -354,26 +338,14 @@ class SampAggSupport(_Selector):
     unproved = "one record more cuts every printed block anew, so that all votes may change (erratum K6)"
     _offered = samp_agg.Offered
 
-    def __init__(
-        self,
-        *,
-        size=1,
-        epsilon=1.0,
-        penalty=None,
-        blocks=None,
-        calibration="corrected",
-        neighbours="add_remove",
-        clip=False,
-        random_state=None,
-    ):
-        self.size = size
-        self.epsilon = epsilon
-        self.penalty = penalty
-        self.blocks = blocks
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.clip = clip
-        self.random_state = random_state
+    size: int = 1
+    epsilon: float = 1.0
+    penalty: float | None = None
+    blocks: int | None = None
+    calibration: str = "corrected"
+    neighbours: str = "add_remove"
+    clip: bool = False
+    random_state: Any = None
 
     def _check_declared(self):
         self._check_votes()

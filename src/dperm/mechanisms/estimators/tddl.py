@@ -1,21 +1,23 @@
 """The test data dependent learner as a scikit-learn estimator."""
 
-import dataclasses
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dperm import kernels
 from dperm.domain import Mended, integer, one_of
 from dperm.errors import DomainViolation
+from dperm.mechanisms.estimators.interactive import check_radius, with_radius
 from dperm.mechanisms.estimators.kernel import KernelEstimator, public_points
 from dperm.mechanisms.kernel import tddl
-from dperm.mechanisms.kernel.constants import a_priori_radius
 
 # T where no public points are given.
 _USUAL = 300
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TDDL(KernelEstimator):
     r"""Private kernel model fitted to noisy answers on public points (test data dependent learner).
 
@@ -95,52 +97,27 @@ class TDDL(KernelEstimator):
 
     source = "jain2013, Algorithm 2, Theorem 4; docs/privacy.md, section 11"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        loss="hinge",
-        loss_parameters=None,
-        C=0.001,
-        kernel="rbf",
-        degree=3,
-        coef0=1.0,
-        gamma=1.0,
-        feature_norm=None,
-        public=None,
-        n_public=_USUAL,
-        radius=None,
-        calibration="tight",
-        neighbours="replace",
-        x_norm=1.0,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        tolerance=0.05,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.gamma = gamma
-        self.feature_norm = feature_norm
-        self.public = public
-        self.n_public = n_public
-        self.radius = radius
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.tolerance = tolerance
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "hinge"
+    loss_parameters: dict[str, Any] | None = None
+    C: float = 0.001
+    kernel: Any = "rbf"
+    degree: int = 3
+    coef0: float = 1.0
+    gamma: float = 1.0
+    feature_norm: float | None = None
+    public: Any = None
+    n_public: int = _USUAL
+    radius: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    x_norm: float = 1.0
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float = 0.05
+    random_state: Any = None
 
     def _covers(self):
         return "dual_coef_", "norm_"
@@ -148,52 +125,33 @@ class TDDL(KernelEstimator):
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Mended)
         integer("n_public", self.n_public, 1, f"{_USUAL} is usual")
-        if self.radius is not None:
-            dataclasses.replace(setting, radius=self.radius)
-        elif self.neighbours == "add_remove":
-            raise DomainViolation(
-                "radius=None takes the a-priori radius, which depends on the number of records, and that is private "
-                "under neighbours='add_remove'; declare a public radius (math.inf for none), or take 'replace'"
-            )
-        T = self.n_public if self.public is None else self._given().shape[0]
+        check_radius(setting, self.radius, bounded=False)
+        T = self.n_public if self.public is None else public_points(self.public).shape[0]
         tddl.scale(setting, budget, T, self.calibration)
-
-    def _given(self):
-        """Return the user's public points as an array."""
-        return public_points(self.public)
 
     def _points(self, X, rng):
         """Return Z; whether rows of X are among them is not looked at, for an error would tell."""
         d = X.shape[1]
-        if self.public is None:
-            if 8 * self.n_public * d > kernels.MEMORY:
-                few = 8 * _USUAL * d <= kernels.MEMORY
-                remedy = f"take fewer, {_USUAL} is usual" if few else "give sparse ones of your own as public="
-                raise DomainViolation(
-                    f"n_public={self.n_public} points in {d} columns need {8 * self.n_public * d / 1e6:,.0f} MB; "
-                    f"{remedy}"
-                )
-            # They are released, so without a seed the generator of the noise has no part in them: its words would show.
-            own = rng if self.random_state is not None else np.random.default_rng()
-            Z = own.standard_normal((self.n_public, d))
-            lengths = self.x_norm * own.random(self.n_public) ** (1 / d)
-            Z *= (lengths / np.linalg.norm(Z, axis=1))[:, None]
-        else:
-            Z = self._given()
-            if Z.shape[1] != d:
-                raise ValueError(f"public has {Z.shape[1]} columns, and X has {d}; give points of the same space")
-        return Z
+        if self.public is not None:
+            return public_points(self.public, d)
+        if 8 * self.n_public * d > kernels.MEMORY:
+            few = 8 * _USUAL * d <= kernels.MEMORY
+            remedy = f"take fewer, {_USUAL} is usual" if few else "give sparse ones of your own as public="
+            raise DomainViolation(
+                f"n_public={self.n_public} points in {d} columns need {8 * self.n_public * d / 1e6:,.0f} MB; {remedy}"
+            )
+        # They are released, so without a seed the generator of the noise has no part in them: its words would show.
+        own = rng if self.random_state is not None else np.random.default_rng()
+        Z = own.standard_normal((self.n_public, d))
+        lengths = self.x_norm * own.random(self.n_public) ** (1 / d)
+        return Z * (lengths / np.linalg.norm(Z, axis=1))[:, None]
 
     def _start(self, X, y, made, exact, loss, setting, budget, rng):
         self.public_ = self._points(X, rng)
         spectrum = tddl.spectrum(kernels.gram(made, self.public_))
-        radius = self.radius
-        if radius is None:
-            at_zero = float(loss.value(0.0, np.array([-1.0, 1.0])).max()) if loss.targets == "binary" else math.inf
-            radius = a_priori_radius(at_zero, setting.lipschitz, made.R, setting.total, X.shape[0])
+        setting = with_radius(setting, self.radius, loss, X.shape[0])
         release = tddl.release(
-            spectrum, exact(self.public_), dataclasses.replace(setting, radius=radius), budget,
-            calibration=self.calibration, rng=rng,
+            spectrum, exact(self.public_), setting, budget, calibration=self.calibration, rng=rng
         )  # fmt: skip
         self.dual_coef_, self.norm_ = release.coefficients[0], float(release.norm[0])
         return release

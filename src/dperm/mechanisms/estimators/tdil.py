@@ -1,7 +1,9 @@
 """The test data independent learner as a scikit-learn estimator."""
 
-import dataclasses
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from dperm.mechanisms.estimators.kernel import KernelEstimator, public_points
 from dperm.mechanisms.kernel import tddl, tdil
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TDIL(KernelEstimator):
     r"""Private kernel model made by asking where it is most wrong (test data independent learner).
 
@@ -99,54 +102,28 @@ class TDIL(KernelEstimator):
     unproved = "total/(L R^2) stands twice in the exponent of calibration='paper', and is too large here (erratum J1)"
     source = "jain2013, Algorithm 3, Theorem 7; docs/privacy.md, section 11"
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        delta=1e-6,
-        loss="hinge",
-        loss_parameters=None,
-        C=0.001,
-        kernel="linear",
-        degree=3,
-        coef0=1.0,
-        gamma=1.0,
-        feature_norm=None,
-        public=None,
-        nu=0.5,
-        beta=0.05,
-        radius=None,
-        calibration="tight",
-        neighbours="replace",
-        x_norm=1.0,
-        fit_intercept=False,
-        clip=False,
-        classes=None,
-        tolerance=0.05,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.loss_parameters = loss_parameters
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.gamma = gamma
-        self.feature_norm = feature_norm
-        self.public = public
-        self.nu = nu
-        self.beta = beta
-        self.radius = radius
-        self.calibration = calibration
-        self.neighbours = neighbours
-        self.x_norm = x_norm
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.classes = classes
-        self.tolerance = tolerance
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "hinge"
+    loss_parameters: dict[str, Any] | None = None
+    C: float = 0.001
+    kernel: Any = "linear"
+    degree: int = 3
+    coef0: float = 1.0
+    gamma: float = 1.0
+    feature_norm: float | None = None
+    public: Any = None
+    nu: float = 0.5
+    beta: float = 0.05
+    radius: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    x_norm: float = 1.0
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float = 0.05
+    random_state: Any = None
 
     def _covers(self):
         return ("coef_", "intercept_") if self._is_linear() else ("dual_coef_",)
@@ -160,7 +137,7 @@ class TDIL(KernelEstimator):
                 "at it; leave it out, or take kernel=dperm.kernels.linear(x_norm), which asks at public points alone"
             )
         check_radius(setting, self.radius)
-        self._constants(dataclasses.replace(setting, radius=self.radius or 1.0), budget, 1, 1)
+        self._constants(replace(setting, radius=self.radius or 1.0), budget, 1, 1)
 
     def _constants(self, setting, budget, n, d):
         return tdil.constants(
@@ -173,12 +150,7 @@ class TDIL(KernelEstimator):
     def _points(self, X):
         """Return S; whether rows of X are among the user's own is not looked at, for an error would tell."""
         d = X.shape[1]
-        if self.public is None:
-            return self.x_norm * tdil.net(d, self.nu)
-        Z = public_points(self.public)
-        if Z.shape[1] != d:
-            raise ValueError(f"public has {Z.shape[1]} columns, and X has {d}; give points of the same space")
-        return Z
+        return self.x_norm * tdil.net(d, self.nu) if self.public is None else public_points(self.public, d)
 
     def _start(self, X, y, made, exact, loss, setting, budget, rng):
         n, d = X.shape
