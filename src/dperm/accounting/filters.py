@@ -23,7 +23,7 @@ from scipy import optimize
 
 from dperm.accounting import composition
 from dperm.accounting.gaussian import SMALLEST_DELTA
-from dperm.domain import LARGEST_EPSILON, number
+from dperm.domain import LARGEST_EPSILON, Budget, number
 from dperm.errors import InvalidBudget
 
 ACCOUNTANTS = ("basic", "advanced", "zcdp", "optimal", "bounded_range")
@@ -99,7 +99,7 @@ def capacity(
     ----------
     docs/privacy.md, section 12, Theorem T.
     """
-    epsilon, each = _checked(epsilon, each)
+    epsilon, each = Budget(epsilon).epsilon, checked_price(each)
     names = accountants(delta, bounded_range, accountant)
     most = 0
     for name in names:
@@ -138,7 +138,7 @@ def each(
     ValueError
         If `answers` is no count, or the accountant is not one of these, or not valid for such or so many answers.
     """
-    epsilon, _ = _checked(epsilon, 1.0)
+    epsilon = Budget(epsilon).epsilon
     composition.checked_count(answers)
     if answers > MOST_ANSWERS:
         raise ValueError(f"answers={answers} must be at most 2^53")
@@ -175,7 +175,7 @@ def spent(
     ValueError
         If `answers` is no count, or the accountant is not one of these, or not valid for such or so many answers.
     """
-    _, each = _checked(1.0, each)
+    each = checked_price(each)
     names = accountants(delta, bounded_range, accountant)
     if answers == 0:
         return 0.0
@@ -195,14 +195,16 @@ def rho(each: float, bounded_range: bool) -> float:
     return composition.bounded_range(each) if bounded_range else composition.pure(each)
 
 
-def _checked(epsilon: float, each: float) -> tuple[float, float]:
-    """Return both as Python's numbers."""
-    epsilon = number(
-        "epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="usual values are 0.1 to 10"
-    )
-    return epsilon, number(
-        "each", each, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is the epsilon of one answer"
-    )
+def checked_price(each: float) -> float:
+    """Return the price of an answer as Python's number, or refuse it: the square of np.int8(12) is below 0.
+
+    Parameters
+    ----------
+    each : float
+        Above 0.
+    """
+    remedy = "it is the epsilon of one answer"
+    return number("each", each, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy=remedy)
 
 
 def _speaking(names: tuple[str, ...], answers: int) -> list[str]:
@@ -234,28 +236,19 @@ def _optimal_delta(epsilon: float, each: float, k: int) -> float:
     return composition.optimal_delta(epsilon, each, k) * (1 + composition.optimal_rounding(k))
 
 
-def _zcdp_capacity(bounded_range: bool) -> Callable[[float, float, float, int], int]:
-    def count(epsilon: float, delta: float, each: float, start: int) -> int:
-        total, one = composition.zcdp_rho(epsilon, delta), rho(each, bounded_range)
-        return _last(lambda k: k * one <= total, start)
-
-    return count
+def _zcdp_capacity(epsilon: float, delta: float, each: float, start: int, *, bounded_range: bool = False) -> int:
+    total, one = composition.zcdp_rho(epsilon, delta), rho(each, bounded_range)
+    return _last(lambda k: k * one <= total, start)
 
 
-def _zcdp_each(bounded_range: bool) -> Callable[[float, float, int], float]:
-    def price(epsilon: float, delta: float, k: int) -> float:
-        return math.sqrt(composition.zcdp_rho(epsilon, delta) / (k * rho(1.0, bounded_range))) * (1 - 1e-12)
-
-    return price
+def _zcdp_each(epsilon: float, delta: float, k: int, *, bounded_range: bool = False) -> float:
+    return math.sqrt(composition.zcdp_rho(epsilon, delta) / (k * rho(1.0, bounded_range))) * (1 - 1e-12)
 
 
-def _zcdp_spent(bounded_range: bool) -> Callable[[float, float, int], float]:
-    def cost(each: float, delta: float, k: int) -> float:
-        total = k * rho(each, bounded_range)
-        high = total + 2 * math.sqrt(total * math.log(1 / delta))  # Bun & Steinke 2016, Proposition 1.3
-        return _least(lambda epsilon: composition.zcdp_delta(epsilon, total), high, delta)
-
-    return cost
+def _zcdp_spent(each: float, delta: float, k: int, *, bounded_range: bool = False) -> float:
+    total = k * rho(each, bounded_range)
+    high = total + 2 * math.sqrt(total * math.log(1 / delta))  # Bun & Steinke 2016, Proposition 1.3
+    return _least(lambda epsilon: composition.zcdp_delta(epsilon, total), high, delta)
 
 
 def _least(delta_of: Callable[[float], float], high: float, delta: float) -> float:
@@ -281,19 +274,15 @@ def _optimal_spent(each: float, delta: float, k: int) -> float:
 
 
 def _optimal_each(epsilon: float, delta: float, k: int) -> float:
-    low = max(epsilon / k, _zcdp_each(False)(epsilon, delta, k)) * (1 - 1e-9)
+    low = max(epsilon / k, _zcdp_each(epsilon, delta, k)) * (1 - 1e-9)
     return composition.largest(lambda e: _optimal_delta(epsilon, e, k), low, delta)
 
 
 def _advanced_each(epsilon: float, delta: float, k: int) -> float:
     # Theorem 3.20 alone: basic composition has a name of its own.
     high = epsilon / math.sqrt(2 * k * math.log(1 / delta))
-    return composition.largest(lambda e: _ratio(composition.advanced(e, delta, k), epsilon, delta), high / 2, delta)
-
-
-def _ratio(value: float, epsilon: float, delta: float) -> float:
-    """delta times value/epsilon, for `largest`: what must not exceed delta."""
-    return delta * value / epsilon
+    # The price at which e' is epsilon: `largest` wants what must not exceed delta.
+    return composition.largest(lambda e: delta * composition.advanced(e, delta, k) / epsilon, high / 2, delta)
 
 
 _CAPACITY = {
@@ -301,27 +290,27 @@ _CAPACITY = {
     "advanced": lambda epsilon, delta, each, start: _last(
         lambda k: composition.advanced(each, delta, k) <= epsilon, start
     ),
-    "zcdp": _zcdp_capacity(False),
+    "zcdp": _zcdp_capacity,
     "optimal": lambda epsilon, delta, each, start: _last(
         lambda k: _optimal_delta(epsilon, each, k) <= delta,
         min(start, composition.MOST_OPTIMAL),
         composition.MOST_OPTIMAL,
     ),
-    "bounded_range": _zcdp_capacity(True),
+    "bounded_range": functools.partial(_zcdp_capacity, bounded_range=True),
 }
 _EACH = {
     "basic": lambda epsilon, delta, k: epsilon / k * (1 - 1e-12),
     "advanced": _advanced_each,
-    "zcdp": _zcdp_each(False),
+    "zcdp": _zcdp_each,
     "optimal": _optimal_each,
-    "bounded_range": _zcdp_each(True),
+    "bounded_range": functools.partial(_zcdp_each, bounded_range=True),
 }
 _SPENT = {
     "basic": lambda each, delta, k: each * k,
-    "advanced": lambda each, delta, k: composition.advanced(each, delta, k),
-    "zcdp": _zcdp_spent(False),
+    "advanced": composition.advanced,
+    "zcdp": _zcdp_spent,
     "optimal": _optimal_spent,
-    "bounded_range": _zcdp_spent(True),
+    "bounded_range": functools.partial(_zcdp_spent, bounded_range=True),
 }
 
 

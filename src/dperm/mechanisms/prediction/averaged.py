@@ -32,7 +32,7 @@ from fractions import Fraction
 import numpy as np
 
 from dperm import grid
-from dperm.domain import LARGEST_EPSILON, Calibration, Neighbours, integer, number, one_of
+from dperm.domain import Budget, Calibration, Neighbours, integer, number, one_of
 from dperm.errors import InvalidBudget
 
 CALIBRATIONS = ("paper", "tight")
@@ -52,7 +52,7 @@ def shards_needed(alpha: float, epsilon: float, calibration: Calibration = "tigh
       D8); else ceil(2/(alpha epsilon)), for which the noise costs alpha/2 (Corollary 4.7).
     """
     alpha = number("alpha", alpha, 0, 1, ends="(]", remedy="it is the excess error, say 0.1")
-    epsilon = _checked(1, epsilon)
+    epsilon = Budget(epsilon).epsilon
     # A thousandth of a billionth off, so that 1/(0.1 * 0.1), which rounds above 100, is 100.
     return math.ceil((1 if calibration == "paper" else 2) / (alpha * epsilon) * (1 - 1e-12))
 
@@ -75,7 +75,8 @@ def scale(
     - stability: gamma, by how much a change of one record of a shard moves its prediction; the width, if that is less.
     - neighbours: the scale is the same: under either a changed record is in one shard.
     """
-    epsilon = _checked(r, epsilon)
+    integer("shards", r, 1, "shards_needed(alpha, epsilon) gives one", error=InvalidBudget)
+    epsilon = Budget(epsilon).epsilon
     one_of("neighbours", neighbours, Neighbours)
     if stability is not None and neighbours == "add_remove":
         raise ValueError(
@@ -166,10 +167,3 @@ def _least_scale(r: int, epsilon: float) -> float:
             break
         low, high = (low, middle) if log_ratios(r, middle).max() <= epsilon else (middle, high)
     return high
-
-
-def _checked(r: int, epsilon: float) -> float:
-    integer("shards", r, 1, "shards_needed(alpha, epsilon) gives one", error=InvalidBudget)
-    return number(
-        "epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="usual values are 0.1 to 10"
-    )

@@ -37,8 +37,7 @@ from scipy.special import expit
 
 from dperm import grid
 from dperm.compiled import compiled
-from dperm.domain import LARGEST_EPSILON, Guarantee, Neighbours, number, one_of
-from dperm.errors import InvalidBudget
+from dperm.domain import Budget, Guarantee, Neighbours, number, one_of
 
 CALIBRATIONS = ("paper", "tight")
 
@@ -64,12 +63,9 @@ class Walk(NamedTuple):
 
 def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace") -> float:
     """Return by how much the log-odds of the bit move with a unit of V (epsilon/2, or epsilon (paper; add/remove))."""
-    epsilon = number(
-        "epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is that of one answer"
-    )
     one_of("calibration", calibration, Offered)
     one_of("neighbours", neighbours, Neighbours)
-    return STEPS[calibration, neighbours] * epsilon
+    return STEPS[calibration, neighbours] * Budget(epsilon).epsilon
 
 
 def guarantee(calibration: Offered = "tight", neighbours: Neighbours = "replace") -> Guarantee:

@@ -26,7 +26,7 @@ from typing import Any
 from dp_accounting import dp_event
 
 from dperm.accounting import composition, filters
-from dperm.domain import LARGEST_EPSILON, Budget, Neighbours, integer, number, one_of
+from dperm.domain import Budget, Neighbours, integer, one_of
 from dperm.errors import BudgetExhausted, InvalidBudget, ReleaseError
 from dperm.mechanisms.serving import Listener, Serving
 
@@ -215,15 +215,6 @@ class PredictionLedger(Count):
             integer("answers", answers, 1, COUNTED)
             each = filters.each(self.epsilon, self.delta, int(answers), **how)
         else:
-            each = number(
-                "each",
-                each,
-                0,
-                LARGEST_EPSILON,
-                ends="(]",
-                error=InvalidBudget,
-                remedy="it is the epsilon of one answer",
-            )
             answers = filters.capacity(self.epsilon, self.delta, each, **how)
             if answers == 0:
                 raise InvalidBudget(f"each={each}: not one answer fits into epsilon={epsilon:g}, delta={delta:g}")
@@ -306,10 +297,7 @@ class AdaptiveLedger(Listener):
         InvalidBudget, ValueError
             If the price or the count is none.
         """
-        # As Python's numbers: the square of np.int8(12) is below 0.
-        each = number(
-            "each", each, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is the epsilon of one answer"
-        )
+        each = filters.checked_price(each)
         integer("count", count, 1, COUNTED)
         prices = (each, filters.rho(each, bounded_range))
         with self.serving.turn(inner=True):

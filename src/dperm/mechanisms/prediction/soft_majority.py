@@ -33,8 +33,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from dperm import grid
-from dperm.domain import LARGEST_EPSILON, Guarantee, Neighbours, number, one_of
-from dperm.errors import InvalidBudget
+from dperm.domain import Budget, Guarantee, Neighbours, number, one_of
 
 CALIBRATIONS = ("paper", "tight")
 
@@ -51,10 +50,7 @@ def shards_needed(alpha: float, epsilon: float, classes: int = 2) -> int:
     right one, so that all k - 1 of them have alpha/4 at most.
     """
     alpha = number("alpha", alpha, 0, 1, remedy="it is the error asked for")
-    epsilon = number(
-        "epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is that of one answer"
-    )
-    return math.ceil(6 * math.log(4 * (classes - 1) / alpha) / epsilon)
+    return math.ceil(6 * math.log(4 * (classes - 1) / alpha) / Budget(epsilon).epsilon)
 
 
 def guarantee(calibration: Offered) -> Guarantee:
@@ -66,8 +62,7 @@ def guarantee(calibration: Offered) -> Guarantee:
 def log_odds(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
     """Return log(Pr[1]/Pr[0]): eps v/2, or as printed in prose eps v."""
     one_of("calibration", calibration, Offered)
-    number("epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is that of one answer")
-    return STEPS[calibration] * epsilon * (2 * np.asarray(count) - r) / 2
+    return STEPS[calibration] * Budget(epsilon).epsilon * (2 * np.asarray(count) - r) / 2
 
 
 def probability(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
@@ -86,8 +81,7 @@ def bits(
 def probabilities(counts: np.ndarray, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
     """Return the probability of each of k classes (counts, and the result: (m, k))."""
     one_of("calibration", calibration, Offered)
-    number("epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="it is that of one answer")
-    return softmax(STEPS[calibration] * epsilon * np.asarray(counts) / 2, axis=1)
+    return softmax(STEPS[calibration] * Budget(epsilon).epsilon * np.asarray(counts) / 2, axis=1)
 
 
 def turned(r: int, classes: int, epsilon: float, calibration: Offered = "tight") -> float:

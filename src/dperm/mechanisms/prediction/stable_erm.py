@@ -32,9 +32,9 @@ import numpy as np
 from scipy import sparse as scipy_sparse
 
 from dperm.domain import (
-    LARGEST_EPSILON,
     LEAST,
     MOST,
+    Budget,
     Calibration,
     Domain,
     Guarantee,
@@ -43,7 +43,7 @@ from dperm.domain import (
     number,
     one_of,
 )
-from dperm.errors import DataError, DomainViolation, InvalidBudget, SolverError
+from dperm.errors import DataError, DomainViolation, SolverError
 from dperm.feasible import Region
 from dperm.losses import Loss
 from dperm.mechanisms.base import target
@@ -67,7 +67,7 @@ _PASSES = 1_000
 
 def regulariser(lipschitz: float, x_norm: float, radius: float, n: int, epsilon: float) -> float:
     """Return lambda of Corollary 4.11 for L_l, L_f, R and n, which is public (replace-one)."""
-    number("epsilon", epsilon, 0, LARGEST_EPSILON, ends="(]", error=InvalidBudget, remedy="usual values are 0.1 to 10")
+    epsilon = Budget(epsilon).epsilon
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
     for name, value in (("lipschitz", lipschitz), ("x_norm", x_norm), ("radius", radius)):
         number(name, value, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is a public bound")
