@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -40,31 +39,6 @@ def test_the_best_accountant_speaks(epsilon, delta, each, wide):
     assert filters.capacity(epsilon, delta, each, bounded_range=wide) == max(alone)
     # Nothing that is only known to be e-DP has more answers than its worst case allows.
     assert max(alone[:3]) <= alone[3]
-
-
-@pytest.mark.parametrize(("each", "k"), [(Fraction(1, 2), 7), (Fraction(1, 10), 20)])
-def test_optimal_is_the_delta_of_randomised_responses_to_the_last_digit(each, k):
-    """All 2^k transcripts of small k, by their number of ones, in rational arithmetic from one rounded exp."""
-    ratio = Fraction(math.exp(each))
-    one = ratio / (1 + ratio)
-    for epsilon in (Fraction(1, 5), Fraction(1)):
-        factor = Fraction(math.exp(epsilon))
-        delta = sum(
-            math.comb(k, j) * max(Fraction(0), one**j * (1 - one) ** (k - j) - factor * (1 - one) ** j * one ** (k - j))
-            for j in range(k + 1)
-        )
-        assert composition.optimal_delta(float(epsilon), float(each), k) == pytest.approx(float(delta), rel=1e-9)
-
-
-@pytest.mark.parametrize(("each", "k", "epsilon"), [(0.1, 100, 2.0), (0.5, 12, 3.0), (0.02, 400, 1.0)])
-def test_dp_accounting_finds_the_same_delta_for_randomised_response(each, k, epsilon):
-    one = privacy_loss_distribution.from_randomized_response(
-        2 * special.expit(-each), 2, value_discretization_interval=1e-5
-    )
-    found = one.self_compose(k).get_delta_for_epsilon(epsilon)
-    assert found == pytest.approx(composition.optimal_delta(epsilon, each, k), rel=0.02)
-    # It rounds up.
-    assert found >= composition.optimal_delta(epsilon, each, k) * (1 - 1e-9)
 
 
 def test_dp_accounting_on_laplace_answers_lies_below_what_pure_answers_may_cost():

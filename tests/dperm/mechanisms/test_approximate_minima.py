@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import together
+from designs import two_classes
+from gaussian_curve import divergence
 from scipy import integrate, optimize, stats
 
 from dperm import losses
@@ -16,13 +18,6 @@ from dperm.solvers import newton
 
 UNIT = Domain(x_norm=1.0)
 BUDGET = Budget(1.0, 1e-5)
-
-
-def design(n=60, p=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X, np.where(X @ rng.normal(size=p) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
 
 
 def release(X, y, loss=None, **rest):
@@ -53,7 +48,7 @@ def printed(n, p, L, beta, gamma, epsilon, delta):
 @pytest.mark.parametrize("budget", [Budget(0.2, 1e-8), Budget(1.0, 1e-5), Budget(8.0, 1e-3)])
 def test_each_repeat_is_algorithm_1_of_the_paper_with_the_same_noise(name, budget):
     """Written with means and solved by L-BFGS: within the solver's distance n gamma/Lambda of what is released."""
-    X, y = design()
+    X, y = two_classes(60, 3)
     n, p, gamma = 60, 3, 1e-9
     loss, beta = losses.make(name), {"logistic": 0.25, "smoothed_hinge": 1.0}[name]
     Lambda, sigma1, sigma2 = printed(n, p, 1.0, beta, gamma, budget.epsilon, budget.delta)
@@ -86,6 +81,8 @@ def test_scales_are_the_printed_ones(epsilon, p, rank):
     assert made.tilt.scale == pytest.approx(n * sigma1, rel=1e-9)
     assert made.output.scale == pytest.approx(sigma2, rel=1e-9)
     assert made.gradient_norm == pytest.approx(1 / n, rel=1e-12)
+    half = calibrate(budget=Budget(epsilon, delta), n=n, p=p, neighbours="add_remove")
+    assert half.tilt.scale == pytest.approx(made.tilt.scale / 2, rel=1e-12)
     assert made.curvature * gap(epsilon, delta) == pytest.approx(rank * 0.25, rel=1e-9)
 
 
@@ -113,11 +110,6 @@ def test_the_output_noise_alone_does_not_spend_its_share(epsilon):
     assert gaussian.hockey_stick(parts.epsilon2, 2 * tau / made.output.scale) > parts.delta2
 
 
-def curve(epsilon, a):
-    """Return the hockey-stick divergence of two unit Gaussians a distance a apart, by the textbook formula."""
-    return stats.norm.cdf(a / 2 - epsilon / a) - np.exp(epsilon) * stats.norm.cdf(-a / 2 - epsilon / a)
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta", "output_share"),
     [(1.0, 1e-6, 0.5), (1.0, 1e-6, 0.6), (1.0, 1e-3, 0.8), (1.0, 1e-3, 0.9), (0.1, 1e-6, 0.7), (4.0, 1e-6, 0.5)],
@@ -128,61 +120,42 @@ def test_proved_is_said_where_some_split_of_epsilon_proves_it(epsilon, delta, ou
     a, tau = 1 / made.tilt.scale, made.gradient_norm / made.curvature
     t = epsilon * np.linspace(0.001, 0.999, 4000)
     rest = epsilon - t - math.log(1 + 0.25 / made.curvature)
-    tilting = np.where(rest >= 0, curve(rest, 2 * a) + 2 * curve(rest, a), 1.0)
-    least = (tilting + curve(t, 2 * tau / made.output.scale)).min()
+    tilting = np.where(rest >= 0, divergence(rest, 2 * a) + 2 * divergence(rest, a), 1.0)
+    least = (tilting + divergence(t, 2 * tau / made.output.scale)).min()
     assert not 0.9 < least / delta < 1.1, "too near the border for a grid to tell"
     assert made.guarantee == ("proved" if least <= delta else "claimed")
 
 
 def test_a_release_that_nothing_proves_is_only_claimed():
-    X, y = design()
+    X, y = two_classes(60, 3)
     assert release(X, y, budget=Budget(1.0, 1e-6), output_share=0.99).guarantee == "claimed"
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
-@pytest.mark.parametrize(("name", "targets"), [("logistic", (-1.0, 1.0)), ("huber", (-50.0, 50.0))])
-def test_the_exact_minimiser_hides_a_replaced_record(name, targets, epsilon):
+@together.over("epsilon", [0.5, 3.0])
+@together.over(("name", "low", "high"), [("logistic", -1.0, 1.0), ("huber", -50.0, 50.0)])
+@together.over("neighbours", ["replace", "add_remove"])
+def test_the_exact_minimiser_hides_a_record(name, low, high, epsilon, neighbours):
     """One dimension, density known: the hockey-stick divergence by quadrature is below delta1 at epsilon1."""
     loss, budget = losses.make(name), Budget(epsilon, 1e-2)
-    made, parts = calibrate(loss, budget, n=2, p=1), approximate_minima.split(budget)
-    x = np.array([1.0, 1.0])
-
-    def density(theta, y):
-        u = np.outer(theta, x)
-        slope = loss.derivative(u, y) @ x + made.curvature * theta
-        return stats.norm.pdf(slope, scale=made.tilt.scale) * (loss.second(u, y) @ x**2 + made.curvature)
-
-    reach = (12 * made.tilt.scale + 2) / made.curvature
-    theta = np.linspace(-reach, reach, 200_001)
-    one, other = (density(theta, np.array([targets[0], last])) for last in targets)
-    assert integrate.trapezoid(one, theta) == pytest.approx(1.0, abs=1e-3)
-    for p, q in ((one, other), (other, one)):
-        divergence = integrate.trapezoid(np.maximum(p - math.exp(parts.epsilon1) * q, 0.0), theta)
-        assert divergence <= parts.delta1
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
-@pytest.mark.parametrize(("name", "targets"), [("logistic", (-1.0, 1.0)), ("huber", (-50.0, 50.0))])
-def test_under_add_remove_half_the_tilt_hides_a_record_from_its_absence(name, targets, epsilon):
-    """One dimension, density known, by quadrature: one record against two; both noises of half the printed tilt."""
-    loss, budget = losses.make(name), Budget(epsilon, 1e-2)
-    made, parts = calibrate(loss, budget, p=1, neighbours="add_remove"), approximate_minima.split(budget)
-    assert 2 * made.tilt.scale == pytest.approx(calibrate(loss, budget, p=1).tilt.scale, rel=1e-12)
+    made, parts = calibrate(loss, budget, p=1, neighbours=neighbours), approximate_minima.split(budget)
     reach = (12 * made.tilt.scale + 2) / made.curvature
     theta = np.linspace(-reach, reach, 200_001)
 
-    def density(y):
+    def density(*targets):
+        y = np.array(targets)
         u = np.outer(theta, np.ones(len(y)))
         slope = loss.derivative(u, y).sum(axis=1) + made.curvature * theta
         return stats.norm.pdf(slope, scale=made.tilt.scale) * (loss.second(u, y).sum(axis=1) + made.curvature)
 
-    for first in targets:
-        fewer = density(np.array([first]))
-        assert integrate.trapezoid(fewer, theta) == pytest.approx(1.0, abs=1e-3)
-        for added in targets:
-            more = density(np.array([first, added]))
-            for p, q in ((fewer, more), (more, fewer)):
-                assert integrate.trapezoid(np.maximum(p - math.exp(parts.epsilon1) * q, 0.0), theta) <= parts.delta1
+    pairs = {
+        "replace": [((low, low), (low, high)), ((high, low), (high, high))],
+        "add_remove": [((first,), (first, added)) for first in (low, high) for added in (low, high)],
+    }
+    for one, other in pairs[neighbours]:
+        laws = density(*one), density(*other)
+        assert integrate.trapezoid(laws[0], theta) == pytest.approx(1.0, abs=1e-3)
+        for p, q in (laws, laws[::-1]):
+            assert integrate.trapezoid(np.maximum(p - math.exp(parts.epsilon1) * q, 0.0), theta) <= parts.delta1
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
@@ -194,13 +167,13 @@ def test_the_default_shares_are_proved_under_add_remove(epsilon, delta):
     a, tau = 1 / made.tilt.scale, made.gradient_norm / made.curvature
     t = epsilon * np.linspace(0.001, 0.999, 4000)
     rest = epsilon - t - math.log(1 + 0.25 / made.curvature)
-    least = (np.where(rest >= 0, 2 * curve(rest, a), 1.0) + curve(t, 2 * tau / made.output.scale)).min()
+    least = (np.where(rest >= 0, 2 * divergence(rest, a), 1.0) + divergence(t, 2 * tau / made.output.scale)).min()
     assert least <= delta
 
 
 def test_under_add_remove_the_records_do_not_say_their_number():
     """The solver's target, and with it the output noise, is that of the public guess."""
-    X, y = design()
+    X, y = two_classes(60, 3)
     given = {"neighbours": "add_remove", "n_public": 50}
     made = calibrate(n=50, neighbours="add_remove")
     assert made.gradient_norm == pytest.approx(1 / 50)
@@ -216,7 +189,7 @@ def test_under_add_remove_the_records_do_not_say_their_number():
 def test_the_solver_stays_within_what_the_output_noise_is_made_for(gamma):
     """Subtract b2: what is left lies within tau of the minimiser that a far stricter solve finds, on each of two data
     sets; so errors differ by at most 2 tau."""
-    X, y = design()
+    X, y = two_classes(60, 3)
     other = y.copy()
     other[0] = -other[0]
     made = calibrate(gamma=gamma)
@@ -245,7 +218,7 @@ def test_a_replaced_record_moves_the_tilt_by_twice_zeta_at_most():
 
 
 def test_a_target_below_rounding_is_not_called_met():
-    released = release(*design(), gamma=1e-60)
+    released = release(*two_classes(60, 3), gamma=1e-60)
     assert not released.converged.any()
 
 
@@ -271,4 +244,4 @@ def test_a_target_below_rounding_is_not_called_met():
 )
 def test_what_cannot_be_is_refused_by_name(arguments, error, message):
     with pytest.raises(error, match=message):
-        release(*design(), **arguments)
+        release(*two_classes(60, 3), **arguments)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import together
+from designs import on_sphere
 from scipy import optimize, stats
 
 from dperm import ObjectivePerturbation, losses
@@ -111,10 +112,8 @@ def test_with_rows_so_long_no_count_leads_below_what_is_tried():
     assert min(found) >= least * (1 - 1e-12)
 
 
-def data(n=300, p=4):
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((n, p))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+def data(n=300):
+    X = on_sphere(np.random.default_rng(2), n, 4)
     return X, (X[:, 0] > 0).astype(int)
 
 

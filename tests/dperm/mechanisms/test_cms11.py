@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import together
+from designs import two_classes
 from scipy import optimize
 
 from dperm import losses, noise
@@ -13,13 +14,6 @@ from dperm.errors import DomainViolation, InvalidBudget
 from dperm.mechanisms import cms11
 
 UNIT = Domain(x_norm=1.0)
-
-
-def design(n=60, p=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X, np.where(X @ rng.normal(size=p) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
 
 
 def release(X, y, loss=None, **rest):
@@ -62,7 +56,7 @@ def mean_minimiser(X, y, loss, Lambda, tilt):
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_objective_perturbation_is_algorithm_2_of_the_paper(name, Lambda, epsilon):
     """Written with means, for one repeat at a time; Lambda on both sides of epsilon' = 0."""
-    X, y = design()
+    X, y = two_classes(60, 3)
     loss = losses.make(name)
     beta, more = printed(60, Lambda, epsilon, {"logistic": 0.25, "smoothed_hinge": 1.0}[name])
     drawn = spherical(beta, (4, 3), 7)
@@ -78,7 +72,7 @@ def test_objective_perturbation_is_algorithm_2_of_the_paper(name, Lambda, epsilo
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_output_perturbation_is_algorithm_1_of_the_paper(epsilon):
-    X, y = design()
+    X, y = two_classes(60, 3)
     drawn = spherical(60 * 0.1 * epsilon / 2, (4, 3), 7)
     released = release(
         X, y, budget=Budget(epsilon), curvature=6.0, perturbation="output", rng=np.random.default_rng(7), repeats=4
@@ -99,16 +93,19 @@ def test_the_default_curvature_is_where_half_of_epsilon_is_left(epsilon):
     c = 0.25
     curvature = cms11.default_curvature(losses.logistic(), UNIT, epsilon)
     assert epsilon - 2 * math.log(1 + c / curvature) == pytest.approx(epsilon / 2, rel=1e-9)
-    made = cms11.calibrate(losses.logistic(), UNIT, Budget(epsilon), perturbation="objective")
-    assert made.curvature == curvature
-    assert isinstance(made.noise, noise.SphericalLaplace)
-    assert made.noise.scale == pytest.approx(4 / epsilon, rel=1e-9)
+    for neighbours, scale in (("replace", 4 / epsilon), ("add_remove", 2 / epsilon)):
+        made = cms11.calibrate(
+            losses.logistic(), UNIT, Budget(epsilon), perturbation="objective", neighbours=neighbours
+        )
+        assert made.curvature == curvature
+        assert isinstance(made.noise, noise.SphericalLaplace)
+        assert made.noise.scale == pytest.approx(scale, rel=1e-9)
 
 
 @pytest.mark.parametrize("perturbation", ["output", "objective"])
 def test_other_radii_are_the_unit_ball_in_other_units(perturbation):
     """l depends on <x, theta> alone: rows and radius times 3, curvature times 9, give theta/3 for the same draws."""
-    X, y = design()
+    X, y = two_classes(60, 3)
     one = release(X, y, curvature=5.0, perturbation=perturbation, repeats=3)
     three = release(3 * X, y, domain=Domain(3.0), curvature=45.0, perturbation=perturbation, repeats=3)
     np.testing.assert_allclose(3 * three.theta, one.theta, rtol=1e-5, atol=1e-7)
@@ -125,47 +122,32 @@ def log_density(theta, x, y, loss, made, perturbation):
     return -np.abs(theta - best) / scale
 
 
+@together.over("neighbours", ["replace", "add_remove"])
 @together.over("perturbation", ["output", "objective"])
 @together.over("name", ["logistic", "smoothed_hinge", "huber"])
 @together.over(("epsilon", "curvature"), [(0.5, 3.0), (0.5, 1e-3), (2.0, None), (5.0, 0.3)])
-def test_no_neighbours_are_told_apart_by_more_than_epsilon(perturbation, name, epsilon, curvature):
+def test_no_neighbours_are_told_apart_by_more_than_epsilon(neighbours, perturbation, name, epsilon, curvature):
     """In one dimension the density is known: attack it with records at the corners, on a grid of outcomes."""
-    loss = losses.make(name)
-    made = cms11.calibrate(loss, UNIT, Budget(epsilon), perturbation=perturbation, curvature=curvature)
+    loss, given = losses.make(name), {"perturbation": perturbation, "neighbours": neighbours}
+    made = cms11.calibrate(loss, UNIT, Budget(epsilon), curvature=curvature, **given)
     theta = np.linspace(-40, 40, 8001)
     targets = [-50.0, -0.5, 0.5, 50.0] if name == "huber" else [-1.0, 1.0]
-    corners = [(x, y) for x in (-1.0, 0.3, 1.0) for y in targets]
-    for rest in ([], [(1.0, targets[0])] * 2):
-        logs = []
-        for record in corners:
-            x, y = (np.array(part) for part in zip(*rest, record, strict=True))
-            logs.append(log_density(theta, x, y, loss, made, perturbation))
-        logs = np.array(logs)
-        assert (logs.max(axis=0) - logs.min(axis=0)).max() <= epsilon * (1 + 1e-9)
 
+    def log_of(records):
+        x, y = np.array(records).reshape(-1, 2).T
+        return log_density(theta, x, y, loss, made, perturbation)
 
-@together.over("perturbation", ["output", "objective"])
-@together.over("name", ["logistic", "smoothed_hinge", "huber"])
-@together.over(("epsilon", "curvature"), [(0.5, 3.0), (0.5, 1e-3), (2.0, None), (5.0, 0.3)])
-def test_under_add_remove_no_record_is_told_from_its_absence(perturbation, name, epsilon, curvature):
-    """The same attack, a data set against itself with one record more; the noise is that of one gradient."""
-    loss, fixed = losses.make(name), {"perturbation": perturbation, "curvature": curvature}
-    made = cms11.calibrate(loss, UNIT, Budget(epsilon), neighbours="add_remove", **fixed)
-    theta = np.linspace(-40, 40, 8001)
-    targets = [-50.0, -0.5, 0.5, 50.0] if name == "huber" else [-1.0, 1.0]
-    for rest in ([(1.0, targets[0])], [(1.0, targets[0])] * 2):
-        fewer = log_density(theta, *map(np.array, zip(*rest, strict=True)), loss, made, perturbation)
-        for record in [(x, y) for x in (-1.0, 0.3, 1.0) for y in targets]:
-            x, y = (np.array(part) for part in zip(*rest, record, strict=True))
-            assert np.abs(log_density(theta, x, y, loss, made, perturbation) - fewer).max() <= epsilon * (1 + 1e-9)
-    twice = cms11.calibrate(loss, UNIT, Budget(epsilon), **fixed)
-    assert twice.noise.scale == pytest.approx(2 * made.noise.scale, rel=1e-12) and twice.curvature == made.curvature
+    for count in range(3):
+        rest = [(1.0, targets[0])] * count
+        logs = np.array([log_of([*rest, (x, y)]) for x in (-1.0, 0.3, 1.0) for y in targets])
+        apart = np.ptp(logs, axis=0) if neighbours == "replace" else np.abs(logs - log_of(rest))
+        assert apart.max() <= epsilon * (1 + 1e-9)
     assert made.guarantee == "proved_exact"
 
 
 def test_add_remove_reaches_what_is_released():
     """The same stream, tilts half as long: as if Algorithm 2 had been given the tilt of half the scale."""
-    X, y = design()
+    X, y = two_classes(60, 3)
     one = release(X, y, neighbours="add_remove", curvature=12.0, rng=np.random.default_rng(7), repeats=4)
     drawn = spherical(2 * printed(60, 0.2, 1.0, 0.25)[0], (4, 3), 7)
     expected = [mean_minimiser(X, y, losses.logistic(), 0.2, b) for b in drawn]
@@ -199,4 +181,4 @@ def test_output_perturbation_spends_all_of_epsilon():
 )
 def test_what_cannot_be_is_refused_by_name(arguments, error, message):
     with pytest.raises(error, match=message):
-        release(*design(), **arguments)
+        release(*two_classes(60, 3), **arguments)

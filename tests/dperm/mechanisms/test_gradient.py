@@ -3,14 +3,17 @@
 import functools
 import math
 
+import gaussian_curve
 import numpy as np
 import pytest
 import together
+from designs import two_classes
 from dp_accounting import dp_event
 from dp_accounting.pld import pld_privacy_accountant
 from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 from dperm import losses, noise
 from dperm.domain import Budget, Domain
@@ -21,12 +24,11 @@ DOMAIN = Domain(x_norm=1.5)
 BUDGET = Budget(1.0, 1e-6)
 
 
-def design(n=40, p=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    X *= 1.5 / np.linalg.norm(X, axis=1, keepdims=True)
+def design():
+    """Rows of length 1.5, but for one of zeros."""
+    X, y = two_classes(40, 3, radius=1.5)
     X[0] = 0.0
-    return X, np.where(X @ rng.normal(size=p) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y
 
 
 def release(X, y, loss=None, *, seed=0, **rest):
@@ -110,17 +112,8 @@ def test_accountants_confirm_the_composition(epsilon, delta, steps):
 
 @pytest.mark.parametrize(("neighbours", "factor"), [("add_remove", 1), ("replace", 2)])
 def test_noise_comes_out_at_the_promised_scale(neighbours, factor):
-    """Without data and with step size 1 theta is minus the sum of T noises: variance T sigma^2 = (T S/mu)^2.
-
-    mu from the curve of the Gaussian mechanism itself, by bisection on SciPy's normal distribution.
-    """
-    from scipy import optimize, stats
-
-    def excess(mu):
-        return stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu) - 1e-6
-
-    mu = optimize.brentq(excess, 1e-2, 5.0)
-    steps, clip = 9, 0.7
+    """Without data and with step size 1 theta is minus the sum of T noises: variance T sigma^2 = (T S/mu)^2."""
+    mu, steps, clip = gaussian_curve.ratio(1.0, 1e-6), 9, 0.7
     theta = release(
         np.zeros((0, 4)), np.zeros(0), neighbours=neighbours, steps=steps, clip=clip, step_size=1.0, repeats=20_000
     ).theta
@@ -198,8 +191,6 @@ def test_with_hardly_any_noise_it_finds_the_minimiser(name, momentum, arguments)
 @pytest.mark.parametrize("name", ["logistic", "hinge"])
 def test_the_adaptive_rule_converges_too(name):
     """Kinks and an unknown n: the objective of the averaged iterates comes within 1 % of the best that is known."""
-    from scipy import optimize
-
     X, y = design()
     loss = losses.make(name)
 

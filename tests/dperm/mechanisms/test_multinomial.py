@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import together
+from designs import on_sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, special
@@ -19,12 +20,11 @@ DOMAIN, BUDGET, CLASSES = Domain(x_norm=1.5), Budget(1.0, 1e-6), 4
 LOSS = Multinomial(CLASSES)
 
 
-def design(n=30, p=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    X *= 1.5 / np.linalg.norm(X, axis=1, keepdims=True)
+def design():
+    rng = np.random.default_rng(0)
+    X = on_sphere(rng, 30, 3, radius=1.5)
     X[0] = 0.0
-    return X, rng.integers(CLASSES, size=n).astype(float)
+    return X, rng.integers(CLASSES, size=30).astype(float)
 
 
 def value(theta, x, y):

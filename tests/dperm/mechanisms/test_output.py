@@ -9,7 +9,6 @@ import together
 from dperm import OutputPerturbation, losses, noise
 from dperm.accounting import gaussian
 from dperm.domain import Budget, Domain
-from dperm.errors import InvalidBudget
 from dperm.mechanisms import nonprivate, output
 
 DOMAIN = Domain(x_norm=2.0)
@@ -86,12 +85,6 @@ def test_released_point_is_minimiser_plus_noise():
     np.testing.assert_allclose(released.theta, minimiser + drawn, atol=1e-6)
     assert released.converged.all()
     assert (released.certificate <= 1e-6 * 2.0 / 3.0).all()
-
-
-@together.over("curvature", [0.0, -1.0, math.inf, math.nan])
-def test_impossible_curvature_is_refused(curvature):
-    with pytest.raises(InvalidBudget, match="curvature"):
-        release(np.zeros((1, 1)), np.zeros(1), curvature=curvature)
 
 
 def test_the_default_curvature_is_twice_lambda_over_epsilon():

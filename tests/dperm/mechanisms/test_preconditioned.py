@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 import together
+from designs import two_classes
 from dp_accounting import dp_event
 from dp_accounting.pld import pld_privacy_accountant
+from gaussian_curve import ratio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, sparse, stats
+from scipy import optimize, sparse
 
 from dperm import losses
 from dperm.domain import Budget, Domain
@@ -17,17 +19,15 @@ from dperm.errors import InvalidBudget
 from dperm.mechanisms import gradient, preconditioned
 
 R, CLIP = 1.5, 0.3
-BUDGET = Budget(1.0, 1e-6)
+BUDGET, RATIO = Budget(1.0, 1e-6), ratio(1.0, 1e-6)
 MOVED = {"add_remove": 1.0, "replace": math.sqrt(2)}
 
 
-def design(n=40, p=3, seed=0):
+def design(p=3):
     """Rows of length R, one of zeros, and one three times too long."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    X *= R / np.linalg.norm(X, axis=1, keepdims=True)
+    X, y = two_classes(40, p, radius=R)
     X[0], X[1] = 0.0, 3 * X[1]
-    return X, np.where(X @ rng.normal(size=p) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y
 
 
 def release(X, y, *, seed=0, **rest):
@@ -35,13 +35,6 @@ def release(X, y, *, seed=0, **rest):
     rng = np.random.default_rng(seed)
     return preconditioned.release(
         X, y, losses.logistic(), rng=rng, **{**fixed, "clip": CLIP, "distance": 0.4, "steps": 7, **rest}
-    )
-
-
-def ratio():
-    """a(1, 1e-6) from the curve of the Gaussian mechanism, by bisection on SciPy's normal distribution."""
-    return optimize.brentq(
-        lambda a: stats.norm.cdf(a / 2 - 1 / a) - math.e * stats.norm.cdf(-a / 2 - 1 / a) - 1e-6, 1e-2, 5.0
     )
 
 
@@ -87,10 +80,10 @@ def test_a_release_is_the_slow_transcription_with_the_same_draws(neighbours, f, 
     given = {"neighbours": neighbours, "momentum": momentum, "steps": steps, "floor": floor}
     found = release(X, y, seed=4, gram_share=f, step_size=eta, **given)
     drawn = np.random.default_rng(4).normal(size=9 + 3 * steps)
-    np.testing.assert_allclose(found.theta[0], literal(X, y, drawn, a=ratio(), f=f, eta=eta, **given), rtol=1e-6)
+    np.testing.assert_allclose(found.theta[0], literal(X, y, drawn, a=RATIO, f=f, eta=eta, **given), rtol=1e-6)
     assert found.guarantee == "proved" and found.converged.all()
     name, words = found.event
-    assert name == "GaussianDpEvent" and words["noise_multiplier"] == pytest.approx(1 / ratio(), rel=1e-6)
+    assert name == "GaussianDpEvent" and words["noise_multiplier"] == pytest.approx(1 / RATIO, rel=1e-6)
 
 
 def test_a_repeat_has_a_gram_matrix_of_its_own():
@@ -103,7 +96,7 @@ def test_a_repeat_has_a_gram_matrix_of_its_own():
     for r in range(3):
         drawn = np.concatenate([grams[r], noises[:, r].ravel()])
         told = {"steps": steps, "momentum": 0.5, "floor": 2.0, "neighbours": "add_remove", "eta": None}
-        np.testing.assert_allclose(found.theta[r], literal(X, y, drawn, a=ratio(), f=f, **told), rtol=1e-6)
+        np.testing.assert_allclose(found.theta[r], literal(X, y, drawn, a=RATIO, f=f, **told), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "steps", "f"), [(0.3, 1e-6, 1, 0.5), (4.0, 1e-3, 50, 0.05)])

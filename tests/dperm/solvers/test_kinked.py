@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import together
+from designs import on_sphere
 from scipy import sparse as scipy_sparse
 
 from dperm.solvers import kinked, sparse
@@ -16,8 +17,7 @@ def pieces(loss, y):
 
 
 def problem(kind, n, p):
-    X = np.random.default_rng(0).normal(size=(n, p))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = on_sphere(np.random.default_rng(0), n, p)
     if kind == "equal":
         return np.repeat(X[:1], n, axis=0), np.where(np.arange(n) % 2, 1.0, -1.0)
     if kind == "wild":

@@ -5,6 +5,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from designs import on_sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,8 +132,7 @@ def test_the_certificate_bounds_the_distance_where_doubles_cannot_tell(name, for
     monkeypatch.setattr(objective, "MERGED", 0.0)
     rng = np.random.default_rng(seed)
     kinds, p, ridge = 4, 3, 0.04
-    rows = rng.normal(size=(kinds, p))
-    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    rows = on_sphere(rng, kinds, p)
     targets = rng.normal(size=kinds) * 5e3 if name == "huber" else np.array([1.0, -1.0, 1.0, 1.0])
     counts = np.array([20_000, 10_000, 7_000, 3_000])
     X, y = np.repeat(rows, counts, axis=0), np.repeat(targets, counts)

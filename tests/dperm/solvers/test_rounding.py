@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from designs import on_sphere, targets_of
 from scipy import sparse
 
 from dperm import ObjectivePerturbation, OutputPerturbation, losses
@@ -17,29 +18,13 @@ from dperm.solvers import objective as risk
 from dperm.solvers.objective import SINGLE_MARGIN
 
 TOLERANCES = [1e-6, 1e-10, 1e-12, 1e-13, 1e-14, 1e-15, 1e-17]
-pytestmark = pytest.mark.skipif(
-    np.finfo(np.longdouble).eps > 1e-18, reason="this machine has no numbers longer than doubles to hold them against"
-)
-
-
-@pytest.fixture
-def unrefined(monkeypatch):
-    """As the sums in doubles leave it; what is refined beyond them certifies a distance alone (test_refined.py)."""
-    for solver in (newton, composite):
-        monkeypatch.setattr(solver, "refine_all", lambda *given: None)
+pytestmark = pytest.mark.usefixtures("longer_numbers")
 
 
 def data(loss, n, p, seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    eta = X @ rng.normal(size=p)
-    y = {
-        "binary": np.where(eta + rng.normal(size=n) > 0, 1.0, -1.0),
-        "real": eta + rng.normal(size=n),
-        "count": rng.poisson(np.exp(eta)).astype(float),
-    }[loss.targets]
-    return X, y, rng.normal(0, 5, (4, p))
+    X = on_sphere(rng, n, p)
+    return X, targets_of(loss, X @ rng.normal(size=p), rng), rng.normal(0, 5, (4, p))
 
 
 def gradient(loss, X, y, ridge, tilt, theta):

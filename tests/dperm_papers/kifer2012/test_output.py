@@ -3,10 +3,11 @@
 import dataclasses
 import math
 
+import gaussian_curve
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import optimize, stats
+from scipy import optimize
 
 from dperm import losses, seeds
 from dperm.domain import Domain
@@ -197,8 +198,7 @@ def test_descent_stands_with_public_steps_and_clips(toy, level, steps, clip):
     assert len(found["candidate"].unique()) == 4 and set(found["steps"]) == {3, 10}
     problem, found = output.cut(cell_of(toy)), found[(found["steps"] == steps) & (found["clip"] == clip)]
     X, y = problem.private
-    mu = optimize.brentq(lambda mu: stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu) - 1e-6,
-                         0.01, 1)  # fmt: skip
+    mu = gaussian_curve.ratio(1.0, 1e-6)
     rng, theta, velocity = noise_of("gradient", (steps, clip), 1e-6), np.zeros((4, 3)), np.zeros((4, 3))
     for _ in range(steps):
         noise = math.sqrt(steps) * clip / mu * rng.standard_normal((4, 3))

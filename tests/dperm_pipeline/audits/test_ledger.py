@@ -5,6 +5,7 @@ import math
 
 import fake_audits
 import fake_rows
+import gaussian_curve
 import pandas as pd
 import pytest
 from scipy import optimize, stats
@@ -75,18 +76,15 @@ def test_the_strongest_attack_is_shown(tmp_path):
 
 
 def test_the_gaussian_model_is_kept(tmp_path):
-    """mu from the limits, epsilon from Phi(-e/mu + mu/2) - exp(e) Phi(-e/mu - mu/2) = delta."""
+    """mu from the limits, epsilon from the curve."""
     delta, error = 1e-6, 0.05 / 2
     claim = {"delta": delta, "epsilon": 1.0}
     (row,) = collect(tmp_path, [sampled(STRONG, model="gaussian", **claim), sampled(WEAK, **claim)]).itertuples()
     low = stats.beta.ppf(error / 2, 6_000, 4_001)
     high = stats.beta.isf(error / 2, 2_001, 8_000)
     mu = stats.norm.ppf(low) - stats.norm.ppf(high)
-
-    def excess(e):
-        return stats.norm.cdf(mu / 2 - e / mu) - math.exp(e) * stats.norm.cdf(-mu / 2 - e / mu) - delta
-
-    assert row.audit_lower_bound == pytest.approx(optimize.brentq(excess, 0, 50), rel=1e-7)
+    epsilon = optimize.brentq(lambda e: gaussian_curve.divergence(e, mu) - delta, 0, 50)
+    assert row.audit_lower_bound == pytest.approx(epsilon, rel=1e-7)
     assert row.audit_lower_bound > 2 * bound(STRONG, error, delta)
 
 

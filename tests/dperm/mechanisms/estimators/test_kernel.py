@@ -14,7 +14,7 @@ from total_checks import failing
 
 from dperm import TDDL, TDIL, RKHSGaussian, diagnostics, kernels
 from dperm.domain import Budget
-from dperm.errors import DataError, DomainViolation, InvalidBudget, PrivacyLeakWarning, SolverError
+from dperm.errors import DomainViolation, InvalidBudget, SolverError
 from dperm.mechanisms.estimators import kernel as base
 from dperm.mechanisms.kernel.constants import Setting, sigma
 
@@ -153,13 +153,6 @@ class TestEstimator:
     def test_a_gaussian_needs_a_delta(self, Estimator, data):
         with pytest.raises(InvalidBudget, match="delta=0"):
             Estimator(delta=0.0, **LABELS).fit(*data)
-
-    def test_labels(self, Estimator, data):
-        X, y = data
-        with pytest.warns(PrivacyLeakWarning, match="classes="):
-            Estimator(random_state=0).fit(X, y)
-        with pytest.raises(DataError, match="not in classes"):
-            Estimator(classes=("non", "yes")).fit(X, y)
 
     def test_without_a_certificate_nothing_is_released(self, Estimator, data, monkeypatch):
         def gives_up(*_, **__):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import together
+from designs import NAMES, three_directions
 from scipy import sparse, special
 from sklearn.datasets import load_digits
 
@@ -13,21 +14,11 @@ from dperm.mechanisms import gradient
 from dperm.mechanisms.multinomial import Multinomial
 
 DESCENTS = pytest.mark.parametrize("Estimator", [NoisyGradientDescent, PreconditionedGradientDescent])
-NAMES = ("c", "a", "b")
-
-
-def records(n=600, seed=0):
-    """Three directions, and what is nearest of them; labels in an order that is not theirs."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    angles = 2 * np.pi * np.arange(3) / 3
-    return X, np.array(NAMES)[(X @ np.stack([np.cos(angles), np.sin(angles)])).argmax(axis=1)]
 
 
 def test_a_fit_is_the_core_with_what_its_words_say():
     """c0 = R sqrt((k - 1)/k), a third of it the clip, D = sqrt(k/2) c0/(R^2/2)."""
-    X, y = records()
+    X, y = three_directions(600)
     model = NoisyGradientDescent(classes=NAMES, epsilon=0.7, fit_intercept=True, random_state=0).fit(X, y)
     c0 = 2**0.5 * (2 / 3) ** 0.5
     core = gradient.release(
@@ -43,7 +34,7 @@ def test_a_fit_is_the_core_with_what_its_words_say():
 
 @DESCENTS
 def test_answers_have_the_shapes_of_scikit_learn_and_agree(Estimator):
-    X, y = records()
+    X, y = three_directions(600)
     model = Estimator(classes=NAMES, epsilon=20.0, random_state=0, fit_intercept=True).fit(X, y)
     margins = model.decision_function(X)
     np.testing.assert_allclose(margins, X @ model.coef_.T + model.intercept_, rtol=1e-12)
@@ -64,7 +55,7 @@ def test_ten_digits_are_learned(Estimator):
 
 
 def test_a_label_that_is_none_of_the_classes_is_the_first_one_with_clip_and_an_error_without():
-    X, y = records(60)
+    X, y = three_directions(60)
     odd = y.astype(object)
     odd[:20] = [None, "z", 3, np.nan, b"a"] * 4
     known = np.where(np.arange(60) < 20, "c", y)
@@ -77,7 +68,7 @@ def test_a_label_that_is_none_of_the_classes_is_the_first_one_with_clip_and_an_e
 
 
 def test_labels_taken_from_the_data_are_a_leak_and_said_so():
-    X, y = records(60)
+    X, y = three_directions(60)
     with pytest.warns(PrivacyLeakWarning, match="labels were taken from the data"):
         model = NoisyGradientDescent(random_state=0).fit(X, y)
     assert model.classes_.tolist() == ["a", "b", "c"] and model.privacy_.guarantee == "none"
@@ -86,12 +77,12 @@ def test_labels_taken_from_the_data_are_a_leak_and_said_so():
 @together.over("classes", [(0, 1, 1), (0, 1, np.nan), (0, 1, "2"), [[0, 1, 2]], (0,)])
 def test_classes_that_cannot_be_told_apart_are_refused(classes):
     with pytest.raises(ValueError, match=r"must be two different labels.* or more than two"):
-        NoisyGradientDescent(classes=classes).fit(*records(60))
+        NoisyGradientDescent(classes=classes).fit(*three_directions(60))
 
 
 @pytest.mark.parametrize("model", [NoisyGradientDescent(loss="smoothed_hinge"), OutputPerturbation()])
 def test_a_loss_of_two_labels_refuses_a_third(model):
-    X, y = records(60)
+    X, y = three_directions(60)
     with pytest.raises(ValueError, match=r"must be two different labels: \(negative, positive\), such as \(0, 1\); "):
         model.set_params(classes=NAMES).fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification is supported"):

@@ -1,13 +1,12 @@
 """NAPP as scikit-learn and its users know it."""
 
-import pickle
 import warnings
 
 import conventions
 import numpy as np
 import pytest
 import together
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from total_checks import contradicted
 
 from dperm import NAPP, diagnostics
@@ -206,35 +205,23 @@ def test_numbers_of_things_are_whole_even_where_they_are_not_used(data, name, va
         ({"epsilon": 0}, InvalidBudget, r"epsilon=0.0 must be a number in \(0, 1e\+12\]; usual values"),
         ({"epsilon": -1}, InvalidBudget, "epsilon=-1.0 must be a number"),
         ({"delta": 1}, InvalidBudget, r"delta=1.0 must be a number in \[0, 1\); take 0 for pure"),
-        ({"share": 0}, InvalidBudget, r"share=0.0 must be a number in \(0, 1\); it is r"),
-        ({"share": 1.5}, InvalidBudget, r"share=1.5 must be a number in \(0, 1\); it is r"),
         (
             {"truncation": 0.5, "variant": "vs_plus"},
             ValueError,
             r"truncation=0.5 must be a number in \[-inf, 0\]; c is",
         ),
         ({"penalty": "bridge", "gamma": 2.0}, ValueError, r"gamma=2.0 must be a number in \[0, 2\)"),
-        ({"penalty": "bridge", "gamma": -1}, ValueError, r"gamma=-1.0 must be a number in \[0, 2\)"),
-        ({"penalty": "elastic_net", "kappa": 1}, ValueError, r"kappa=1.0 must be a number in \(0, 1\)"),
-        ({"penalty": "group"}, ValueError, "penalty='group' is not one of"),
-        ({"loss": "absolute"}, ValueError, "loss='absolute' is not one of 'squared', 'logistic'"),
-        ({"loss": "squared", "y_bound": 1.0}, DomainViolation, "loss='squared' has no bounded gradient.*eta_bound"),
         ({"eta_bound": "far"}, DomainViolation, "eta_bound='far' must be a number"),
-        ({"strength": -1}, ValueError, "strength=-1.0 must be a number.*it is Lambda"),
         ({"moor": "yes"}, ValueError, "moor='yes' must be True or False"),
         ({"clip": 1}, ValueError, "clip=1 must be True or False"),
         ({"x_norm": -1}, DomainViolation, "x_norm=-1.0 must be a number"),
         ({"x_norm": 0.1}, DomainViolation, "X has rows longer than x_norm=0.1; declare.*clip=True"),
-        ({"variant": "vs"}, ValueError, "calibration='tight' has no valid form here: variant='vs'.*N3.*low >= 0"),
         ({"moor": True}, ValueError, "no valid form here: moor=True with penalty='lasso'.*N4.*valid: moor=False"),
-        ({"retrieval": "recycle"}, ValueError, "no valid form here: retrieval='recycle'.*N5.*penalty='ridge'"),
-        ({"method": "literal"}, ValueError, "no valid form here: method='literal'.*N8.*method='limit'"),
-        ({"low": [0, 0, 0]}, DomainViolation, "must be a number, or one for each of 4 features"),
-        ({"tolerance": 2.0}, ValueError, r"tolerance=2.0 must be a number in \[1e-12, 1\]"),
         ({"random_state": "a"}, ValueError, "random_state='a' must be None"),
     ],
 )
 def test_what_is_wrong_is_named_with_the_remedy(data, given, error, words):
+    """What the estimator reads itself, and what the core is told; the rest is the core's: `napp/test_napp`."""
     with pytest.raises(error, match=words):
         NAPP(**{**LABELS, **given}).fit(*data)
 
@@ -260,10 +247,6 @@ def test_nothing_is_released_of_a_fit_that_did_not_converge(data, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.NoGuaranteeWarning")
-def test_survives_clone_and_pickle(data):
-    X, y = data
-    model = NAPP(variant="vs_plus", calibration="paper", moor=True, random_state=3, **LABELS).fit(X, y)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
-    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
-    # Selection: exact zeros, not small numbers.
+def test_what_is_not_selected_is_exactly_0(data):
+    model = NAPP(variant="vs_plus", calibration="paper", moor=True, random_state=3, **LABELS).fit(*data)
     assert (model.coef_ == 0).any()

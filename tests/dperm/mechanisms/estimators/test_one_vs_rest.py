@@ -4,6 +4,7 @@ import conventions
 import numpy as np
 import pytest
 import together
+from designs import NAMES, three_directions
 from dp_accounting.pld import pld_privacy_accountant
 from scipy import sparse, special
 from sklearn.base import clone
@@ -14,22 +15,11 @@ from dperm.accounting import shares
 from dperm.domain import Budget
 from dperm.errors import DomainViolation, InvalidBudget, PrivacyLeakWarning, ReleaseError
 
-NAMES = ("c", "a", "b")
-
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning", "ignore::dperm.errors.VacuousWarning")
 @conventions.of(PrivateOneVsRest(OutputPerturbation(clip=True), random_state=0))
 def test_scikit_learn_conventions(estimator):
     conventions.keep(estimator, contradicted(estimator))
-
-
-def records(n=900, seed=0):
-    """Three directions, and what is nearest of them; labels in an order that is not theirs."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    angles = 2 * np.pi * np.arange(3) / 3
-    return X, np.array(NAMES)[(X @ np.stack([np.cos(angles), np.sin(angles)])).argmax(axis=1)]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +32,7 @@ def records(n=900, seed=0):
     ],
 )
 def test_each_class_is_the_estimator_s_own_fit_with_its_share(estimator, delta, share):
-    X, y = records()
+    X, y = three_directions(900)
     model = PrivateOneVsRest(estimator, epsilon=2.0, delta=delta, classes=NAMES, random_state=5).fit(X, y)
     rng = np.random.default_rng(5)
     for row, intercept, name in zip(model.coef_, model.intercept_, NAMES, strict=True):
@@ -60,7 +50,7 @@ def test_each_class_is_the_estimator_s_own_fit_with_its_share(estimator, delta, 
 
 
 def test_two_classes_are_one_model_with_the_whole_budget():
-    X, y = records()
+    X, y = three_directions(900)
     y = (y == "a").astype(int)
     model = PrivateOneVsRest(OutputPerturbation(), classes=(0, 1), random_state=1).fit(X, y)
     own = OutputPerturbation(epsilon=1.0, delta=1e-6, classes=(0, 1), random_state=1).fit(X, y)
@@ -71,7 +61,7 @@ def test_two_classes_are_one_model_with_the_whole_budget():
 
 
 def test_answers_have_the_shapes_of_scikit_learn_and_agree():
-    X, y = records()
+    X, y = three_directions(900)
     given = {"epsilon": 20.0, "classes": NAMES, "random_state": 0}
     model = PrivateOneVsRest(NoisyGradientDescent(fit_intercept=True), **given).fit(X, y)
     margins = model.decision_function(X)
@@ -86,7 +76,7 @@ def test_answers_have_the_shapes_of_scikit_learn_and_agree():
 
 
 def test_odd_labels_are_the_first_class_with_clip():
-    X, y = records(90)
+    X, y = three_directions(90)
     odd = y.astype(object)
     odd[:20] = [None, "z", 3, np.nan, b"a"] * 4
     known = np.where(np.arange(90) < 20, "c", y)
@@ -100,14 +90,14 @@ def test_odd_labels_are_the_first_class_with_clip():
 
 
 def test_labels_taken_from_the_data_are_a_leak_and_said_so():
-    X, y = records(90)
+    X, y = three_directions(90)
     with pytest.warns(PrivacyLeakWarning, match="labels were taken from the data"):
         model = PrivateOneVsRest(OutputPerturbation(), random_state=0).fit(X, y)
     assert model.privacy_.guarantee == "none" and "labels" in model.privacy_.reason
 
 
 def test_a_printed_form_without_a_guarantee_has_none_of_all_classes():
-    X, y = records(90)
+    X, y = three_directions(90)
     estimator = OutputPerturbation(calibration="paper")
     with pytest.warns(match="gives no guarantee"):
         told = PrivateOneVsRest(estimator, epsilon=20.0, classes=NAMES, random_state=0).fit(X, y).privacy_
@@ -131,5 +121,5 @@ def test_a_printed_form_without_a_guarantee_has_none_of_all_classes():
 def test_what_cannot_be_is_refused(given, error, words):
     with pytest.raises(error, match=words):
         PrivateOneVsRest(**{"estimator": OutputPerturbation(), "classes": NAMES, "random_state": 0} | given).fit(
-            *records(90)
+            *three_directions(90)
         )

@@ -4,7 +4,6 @@ import conventions
 import numpy as np
 import pytest
 from no_copies import refused
-from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -94,26 +93,8 @@ def test_what_is_refused(data, given, error, told):
         SoftMajority(**{**GIVEN, **given}).fit(*data)
 
 
-def test_labels_that_are_not_declared_are_refused(data):
-    """Three may be: `test_soft_majority_classes`. Consensus is of two."""
-    X, _ = data
-    y = np.repeat(["no", "yes", "maybe"], 1000)
-    with pytest.raises(DataError, match="not in classes"):
-        SoftMajority(**GIVEN, shards=30).fit(X, y)
-    with pytest.raises(ValueError, match="Only binary classification"):
-        SoftMajority(mode="consensus").fit(X, y)
-
-
 def test_a_base_learner_that_fails_on_a_shard_is_named(data):
     X, y = data
     base = DecisionTreeClassifier(class_weight={5: 1.0})
     with pytest.raises(DataError, match="DecisionTreeClassifier fails on shard 0 of 100 records"):
         SoftMajority(**GIVEN, base=base, shards=30).fit(X, y)
-
-
-def test_a_clone_is_not_fitted_and_equal_seeds_answer_alike(data):
-    X, y = data
-    model = SoftMajority(**GIVEN, shards=30)
-    one, other = (clone(model).fit(X, y).predict(X[:50]) for _ in range(2))
-    np.testing.assert_array_equal(one, other)
-    assert not hasattr(model, "shards_")

@@ -7,6 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import together
+from designs import on_sphere
 from total_fits import LABELS, NUMBERS, P, tame, told
 
 import dperm
@@ -177,8 +178,7 @@ def test_a_small_curvature_fails_for_no_record_or_is_refused(estimator, loss, la
 def test_newton_takes_the_steps_that_a_kink_asks_for(seed):
     """Up to 300 of them; 100 was the most."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(100, 4))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = on_sphere(rng, 100, 4)
     y, tilt = np.where(X[:, 0] > 0, 1.0, -1.0), rng.normal(size=(100, 4))
     found = newton.minimise(losses.smoothed_hinge(), X, y, ridge=1e-4, tilt=tilt, tolerance=1e-6)
     assert (found.gradient_norm <= 1e-6).all() and found.iterations.max() > 50
@@ -196,9 +196,7 @@ UNITS = {
 @pytest.mark.parametrize("s", [1e-20, 1e-8, 1e-5, 1e8])
 def test_another_unit_of_y_is_another_unit_of_theta_and_no_more(case, s):
     """Before, the bound on rounding had a unit of its own: 100 records of s=1e-8 failed, and 20 did not."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 3))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = on_sphere(np.random.default_rng(0), 3000, 3)
     for n in (0, 20, 3000):
         one, other = (
             dperm.ObjectivePerturbation(**NUMBERS, **UNITS[case](t)).fit(X[:n], t * X[:n, 0]) for t in (1.0, s)
@@ -351,8 +349,7 @@ def test_many_records_fail_no_support_and_no_sparse_fit(name, kind, n):
 )
 def test_many_records_at_few_kinks_fail_no_stable_erm(loss, kind):
     """Before, 100,000 passes over separable targets of the absolute loss missed the target, after a minute."""
-    X = np.random.default_rng(0).normal(size=(100_000, 3))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = on_sphere(np.random.default_rng(0), 100_000, 3)
     y = (X[:, 0] > 0) * 1.0
     if kind != "separable":
         X = np.repeat(X[:1], len(X), axis=0)

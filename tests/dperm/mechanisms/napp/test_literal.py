@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import together
+from designs import of_a_generalised_model
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from dperm.domain import Domain
@@ -15,15 +16,8 @@ LOSSES = ("squared", "logistic", "poisson", "smoothed_hinge")
 LASSO = Scheme("lasso", 2.0, True)
 
 
-def data_of(loss, n=120, p=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-0.5, 0.5, size=(n, p))
-    eta = X @ np.linspace(1.5, -1.0, p)
-    y = {
-        "squared": lambda: eta + 0.1 * rng.standard_normal(n),
-        "poisson": lambda: rng.poisson(np.exp(eta)).astype(float),
-    }.get(loss, lambda: np.where(rng.random(n) < 1 / (1 + np.exp(-eta)), 1.0, -1.0))()
-    return X, y
+def data_of(loss):
+    return of_a_generalised_model(loss, 120, 3, steepest=1.5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

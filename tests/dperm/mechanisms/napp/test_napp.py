@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import together
+from designs import of_a_generalised_model
 from scipy import optimize
 
 from dperm.domain import Budget, Domain
@@ -26,15 +27,8 @@ DOMAIN = Domain(1.0, 4.0)
 BUDGETS = pytest.mark.parametrize("budget", [Budget(0.8), Budget(0.8, 1e-4)], ids=["pure", "delta"])
 
 
-def data_of(loss, n=150, p=P, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-0.5, 0.5, size=(n, p))
-    eta = X @ np.linspace(2.0, -1.0, p)
-    y = {
-        "squared": lambda: eta + 0.1 * rng.standard_normal(n),
-        "poisson": lambda: np.minimum(rng.poisson(np.exp(eta)), 4).astype(float),
-    }.get(loss, lambda: np.where(rng.random(n) < 1 / (1 + np.exp(-eta)), 1.0, -1.0))()
-    return X, y
+def data_of(loss):
+    return of_a_generalised_model(loss, 150, P, steepest=2.0)
 
 
 def release(loss="logistic", **given):

@@ -173,3 +173,5 @@ def test_labels_stay_what_they_are_and_odd_ones_are_the_first():
 def test_consensus_is_of_two_classes():
     with pytest.raises(ValueError, match="must be two different labels"):
         SoftMajority(mode="consensus", classes=(0, 1, 2)).fit(np.zeros((9, 1)), np.arange(9) % 3)
+    with pytest.raises(ValueError, match="Only binary classification"):
+        SoftMajority(mode="consensus").fit(np.zeros((9, 1)), np.arange(9) % 3)

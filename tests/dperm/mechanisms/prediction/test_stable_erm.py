@@ -7,21 +7,15 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import together
+from designs import in_ball
 from scipy import stats
 
 import dperm
 from dperm import losses
 from dperm.domain import Domain
 from dperm.errors import DataError, DomainViolation, InvalidBudget, SolverError
-from dperm.mechanisms.prediction import stable_erm
+from dperm.mechanisms.prediction import stable_erm, stable_sgd
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
-
-
-def records(n=40, p=3, seed=0, labels=True):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p))
-    X /= np.maximum(np.linalg.norm(X, axis=1), 1)[:, None]
-    return X, rng.choice([-1.0, 1.0], n) if labels else rng.uniform(-1, 1, n)
 
 
 def in_cvxpy(name, margin, y):
@@ -38,7 +32,7 @@ def in_cvxpy(name, margin, y):
 @pytest.mark.parametrize("corollary", ["4.10", "4.11"])
 @pytest.mark.parametrize("name", ["logistic", "hinge", "absolute", "huber", "squared"])
 def test_the_minimiser_is_the_one_of_cvxpy(name, corollary):
-    X, y = records(labels=name in ("logistic", "hinge"))
+    X, y = in_ball(40, labels=name in ("logistic", "hinge"))
     total, radius, n = 3.0, 0.4, len(X)
     w, certificate = stable_erm.minimise(
         X, y, losses.make(name), total=total, radius=radius, corollary=corollary, slack=1e-6
@@ -70,7 +64,7 @@ def test_constants():
 def test_no_neighbour_moves_an_answer_by_more_than_the_rate(name, corollary):
     loss, total = losses.make(name), 4.0
     fixed = {"total": total, "radius": 1.0, "corollary": corollary, "slack": 1e-7}
-    X, y = records(n=12)
+    X, y = in_ball(12)
     w = stable_erm.minimise(X, y, loss, **fixed)[0]
     rng = np.random.default_rng(1)
     for neighbours in ("replace", "add_remove"):
@@ -106,7 +100,7 @@ def test_the_statement_says_proved_where_the_noise_covers_the_solver_and_nowhere
     neighbours, corollary, tolerance, calibration
 ):
     """Before, "paper" said `proved_exact` although four times the noise has room for the slack of both fits."""
-    X, y = records(n=20)
+    X, y = in_ball(20)
     domain, total = Domain(2.0, None, 1.0), 3.0
     how = {"calibration": calibration, "neighbours": neighbours, "corollary": corollary, "tolerance": tolerance}
     made = stable_erm.prepare(X, y, losses.make("smoothed_hinge"), domain=domain, epsilon=1.0, total=total, **how)
@@ -120,7 +114,7 @@ def test_the_statement_says_proved_where_the_noise_covers_the_solver_and_nowhere
 
 
 def test_the_solver_is_paid_for():
-    X, y = records(n=200)
+    X, y = in_ball(200)
     given = {"domain": Domain(1.0, None, 1.0), "epsilon": 0.5, "tolerance": 0.2}
     tight = stable_erm.prepare(X, y, losses.make("hinge"), calibration="tight", **given)
     lam = stable_erm.regulariser(1.0, 1.0, 1.0, 200, 0.5)
@@ -133,11 +127,12 @@ def test_the_solver_is_paid_for():
         stable_erm.minimise(X, y, losses.make("logistic"), total=1.0, radius=1.0, slack=1e-30)
 
 
-def test_a_release_is_the_predictor_and_its_noise():
-    X, y = records()
+@pytest.mark.parametrize("module", [stable_erm, stable_sgd])
+def test_a_release_is_the_predictor_and_its_noise(module):
+    X, y = in_ball(40)
     given = {"domain": Domain(1.0, None, 1.0), "epsilon": 2.0, "calibration": "tight"}
-    predictor = stable_erm.prepare(X, y, losses.make("logistic"), **given)
-    values = stable_erm.release(X, y, losses.make("logistic"), X[:4], **given, rng=np.random.default_rng(3), repeats=5)
+    predictor = module.prepare(X, y, losses.make("logistic"), **given)
+    values = module.release(X, y, losses.make("logistic"), X[:4], **given, rng=np.random.default_rng(3), repeats=5)
     assert values.shape == (5, 4)
     np.testing.assert_array_equal(values, predictor.release(X[:4], rng=np.random.default_rng(3), repeats=5))
 
@@ -158,7 +153,7 @@ def test_answers_carry_laplace_noise_of_the_rate():
 
 
 def test_mistakes_are_named():
-    X, y = records()
+    X, y = in_ball(40)
     loss, domain = losses.make("logistic"), Domain(1.0, None, 1.0)
     with pytest.raises(DataError, match="no records"):
         stable_erm.prepare(X[:0], y[:0], loss, domain=domain, epsilon=1.0, calibration="tight")

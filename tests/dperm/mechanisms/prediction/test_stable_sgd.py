@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from designs import in_ball
 
 from dperm import losses
 from dperm.domain import Domain
@@ -9,13 +10,6 @@ from dperm.errors import DataError, DomainViolation
 from dperm.mechanisms.prediction import stable_erm, stable_sgd
 
 SMOOTH = ("logistic", "smoothed_hinge", "huber", "squared")
-
-
-def records(n=40, p=3, seed=0, labels=True):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p))
-    X /= np.maximum(np.linalg.norm(X, axis=1), 1)[:, None]
-    return X, rng.choice([-1.0, 1.0], n) if labels else rng.uniform(-1, 1, n)
 
 
 def literal(X, y, loss, eta, radius):
@@ -43,7 +37,7 @@ def test_constants():
 @pytest.mark.parametrize("name", [*SMOOTH, "poisson"])
 def test_descent_is_the_papers(name):
     loss = losses.make(name)
-    X, y = records(labels=loss.targets == "binary")
+    X, y = in_ball(40, labels=loss.targets == "binary")
     y = np.round(2 * np.abs(y)) if name == "poisson" else y
     for eta, radius in ((0.3, 10.0), (0.9, 0.3)):
         np.testing.assert_allclose(
@@ -53,7 +47,7 @@ def test_descent_is_the_papers(name):
 
 def test_many_passes_are_those_of_one():
     loss = losses.make("logistic")
-    X, y = records(), records(seed=1)
+    X, y = in_ball(40), in_ball(40, seed=1)
     both = stable_sgd.descend(np.stack([X[0], y[0]]), np.stack([X[1], y[1]]), loss, eta=0.2, radius=1.0)
     for r, (rows, labels) in enumerate((X, y)):
         np.testing.assert_array_equal(both[r], stable_sgd.descend(rows, labels, loss, eta=0.2, radius=1.0))
@@ -65,7 +59,7 @@ def test_many_passes_are_those_of_one():
 @pytest.mark.parametrize("eta", ["printed", "halved"])
 def test_no_replaced_record_moves_the_mean_by_more_than_its_position_allows(name, eta):
     loss, n, radius = losses.make(name), 30, 0.5
-    X, y = records(n=n, labels=loss.targets == "binary")
+    X, y = in_ball(n, labels=loss.targets == "binary")
     lipschitz = stable_erm.slope(loss, Domain(1.0, 1.0, radius))
     size = stable_sgd.step(lipschitz, 1.0, radius, n, eta)
     stable_sgd.check_smooth(loss, Domain(1.0, 1.0, radius), size)
@@ -106,17 +100,8 @@ def test_too_little_smoothness_is_refused_for_steps_then_expand():
     assert second == pytest.approx(0.6) and third - second == pytest.approx(-1.2)
 
 
-def test_a_release_is_the_predictor_and_its_noise():
-    X, y = records()
-    given = {"domain": Domain(1.0, None, 1.0), "epsilon": 2.0, "calibration": "tight"}
-    predictor = stable_sgd.prepare(X, y, losses.make("logistic"), **given)
-    values = stable_sgd.release(X, y, losses.make("logistic"), X[:4], **given, rng=np.random.default_rng(3), repeats=5)
-    assert values.shape == (5, 4)
-    np.testing.assert_array_equal(values, predictor.release(X[:4], rng=np.random.default_rng(3), repeats=5))
-
-
 def test_mistakes_are_named():
-    X, y = records()
+    X, y = in_ball(40)
     loss = losses.make("logistic")
     given = {"domain": Domain(1.0, None, 1.0), "epsilon": 1.0, "calibration": "tight"}
     with pytest.raises(DataError, match="no records"):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 import pytest
 import together
+from designs import on_sphere
 from joblib import Parallel, delayed, parallel_config
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
@@ -38,9 +39,7 @@ import dperm
 from dperm import OutputPerturbation, PrivacySession
 from dperm.errors import PrivacyLeakWarning, SessionError
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(60, 3))
-X /= np.linalg.norm(X, axis=1, keepdims=True)
+X = on_sphere(np.random.default_rng(0), 60, 3)
 y = (X[:, 0] > 0).astype(int)
 
 

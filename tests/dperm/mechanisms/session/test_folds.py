@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import together
+from designs import on_sphere
 from scipy import sparse, stats
 from sklearn.model_selection import (
     KFold,
@@ -19,9 +20,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from dperm import IndependentFolds, OutputPerturbation, PrivacySession
 from dperm.errors import SessionError
 
-RNG = np.random.default_rng(1)
-X = RNG.normal(size=(1200, 3))
-X /= np.linalg.norm(X, axis=1, keepdims=True)
+X = on_sphere(np.random.default_rng(1), 1200, 3)
 y = (X[:, 0] > 0).astype(int)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from designs import on_sphere
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -25,9 +26,7 @@ from dperm.accounting import adaptive
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.errors import BudgetExhausted, PrivacyLeakWarning, SessionError, SpentAgainWarning
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(60, 3))
-X /= np.linalg.norm(X, axis=1, keepdims=True)
+X = on_sphere(np.random.default_rng(0), 60, 3)
 y = (X[:, 0] > 0).astype(int)
 
 

@@ -8,17 +8,12 @@ import pytest
 import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from noisy_sets import law
 from scipy import stats
 
 from dperm.domain import Budget
 from dperm.errors import DataError, InvalidBudget
-from dperm.mechanisms.support import noisy_top, samp_agg
-
-
-def law(scores, size, scale):
-    sets, log_probability = noisy_top.set_log_probabilities(np.array(scores, float), size=size, scale=scale)
-    return {tuple(s): float(value) for s, value in zip(sets.tolist(), log_probability, strict=True)}
-
+from dperm.mechanisms.support import samp_agg
 
 # ---- Samp-Agg
 
