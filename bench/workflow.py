@@ -35,7 +35,7 @@ PARTS = (
     "src",
     "workflow",
 )
-# At scale paper: seconds, jobs, the share of CPU time that is not work in the library, and a whole run on two cores.
+# At scale paper: seconds, jobs, the share of the CPU time that is not work in the library, and minutes on two cores.
 TARGETS = {"dry": 10.0, "noop": 15.0, "jobs": 400, "overhead": 0.05, "minutes": 45.0}
 
 
