@@ -171,6 +171,15 @@ def test_what_is_no_privacy_at_all_does_not_fit(accountant, epsilon):
     assert not found.fits and found.epsilon > 3.0
 
 
+@pytest.mark.parametrize("accountant", ["renyi", "gaussian"])
+@pytest.mark.parametrize("epsilon", [1e-20, 1e-16, 1e-12, 1e-7, 7e-7, 9e-7, 1e-5])
+def test_tiny_releases_cost_what_they_spend(accountant, epsilon):
+    """So many are 0.1-zCDP together, an epsilon of about 2.3; before, `gaussian` took none for those below 1e-16."""
+    many = int(0.2 / epsilon**2)
+    few, more = (adaptive.spent(Budget(3.0, 1e-5), {Cost(epsilon): k}, accountant) for k in (many // 10, 4 * many))
+    assert few.fits and not more.fits and few.epsilon > 0.5
+
+
 def test_a_delta_and_an_epsilon_are_needed():
     for accountant in ("renyi", "gaussian"):
         with pytest.raises(InvalidBudget, match="delta=0"):
