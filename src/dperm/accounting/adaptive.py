@@ -217,8 +217,8 @@ def _divergence(order: float, cost: Cost) -> tuple[float, float]:
 @functools.lru_cache(maxsize=4096)
 def _ratio(cost: Cost) -> tuple[float, float]:
     """Return the mu of a release, and its leak."""
-    # 1/(1 + e^{-e}) is 1 in a double for e of 37 and more; its other tail is exact. Near 1/2 it has no digits for a tiny
-    # e; m is concave, and its slope at 0 is (pi/2)^{1/2}.
+    # 1/(1 + e^{-e}) is 1 in a double for e of 37 and more; its other tail is exact. Near 1/2 no digits are left of a
+    # tiny e; m is concave, and its slope at 0 is (pi/2)^{1/2}.
     tiny = math.sqrt(math.pi / 2) * cost.epsilon
     pure = (tiny if tiny < 1e-6 else -2 * special.ndtri(special.expit(-cost.epsilon))) * (1 + _ROUNDING)
     return (cost.mu, 0.0) if cost.mu is not None and cost.mu <= pure else (float(pure), cost.delta)
