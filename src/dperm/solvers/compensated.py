@@ -40,6 +40,13 @@ def gradient(X: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     return _whole(found).T
 
 
+def two_sum(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounded sums and their errors (Knuth)."""
+    total = first + second
+    part = total - first
+    return total, (first - (total - part)) + (second - part)
+
+
 def _whole(halves: np.ndarray) -> np.ndarray:
     return halves[0].astype(np.longdouble) + halves[1]
 

@@ -59,18 +59,20 @@ def _by_features(problem, L):
         w = w + length * step
 
 
-def _length(loss, y, u, moved, pull, bend):
-    """Return how much of a step to take: all of it, or so much that J nearly stops falling along it.
-
-    Where l'' jumps, steps that merely lower J may go to and fro between the sides of a jump for ever.
+def _along(loss, y, u, moved, pull, bend):
+    """Return the derivative of J along a step, as a function of how much of the step is taken.
 
     - u, moved: shape (n,); <w, x_i>, and how a whole step moves it.
     - pull, bend: first and second derivative of total ||w||^2/2 along the step, at its start.
     """
+    return lambda length: loss.derivative(u + length * moved, y) @ moved + pull + length * bend
 
-    def slope(length):
-        return loss.derivative(u + length * moved, y) @ moved + pull + length * bend
 
+def _length(slope):
+    """Return how much of a step to take: all of it, or so much that J, of this slope, nearly stops falling along it.
+
+    Where l'' jumps, steps that merely lower J may go to and fro between the sides of a jump for ever.
+    """
     enough = _LEFT * abs(slope(0.0))
     low, high, length = 0.0, 1.0, 1.0
     for _ in range(_BISECTIONS):
@@ -91,12 +93,9 @@ _JUMPS = {
 
 def exact_length(loss, y, u, moved, pull, bend):
     """Return the step to the minimiser along a line, as `_length`, where the slope is linear between jumps of l''."""
+    slope = _along(loss, y, u, moved, pull, bend)
     if loss.name not in _JUMPS:
-        return _length(loss, y, u, moved, pull, bend)
-
-    def slope(length):
-        return loss.derivative(u + length * moved, y) @ moved + pull + length * bend
-
+        return _length(slope)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         jumps = np.concatenate([(at - u) / moved for at in _JUMPS[loss.name](y, *loss.suprema(Domain(1.0)))])
     ends = np.concatenate([[0.0], np.unique(jumps[(jumps > 0) & (jumps < 1)]), [1.0]])
@@ -133,7 +132,7 @@ def _by_values(problem, factors, complete):
             return
         step = -(residual + root * v) / total
         moved, before = problem.times(step), value(mu, u)
-        length = _length(loss, y, u, moved, total * (mu @ moved), total * (step @ moved))
+        length = _length(_along(loss, y, u, moved, total * (mu @ moved), total * (step @ moved)))
         if length < 1:
             # A jump of l'', or a step that is not exact enough.
             share, cut = max(share / 1000, _CG_LEAST), cut + 1

@@ -29,6 +29,7 @@ import math
 import numpy as np
 
 from dperm.solvers.blas import one_thread
+from dperm.solvers.compensated import two_sum
 
 # Records whose exact sums fit into a double; and where the pieces are cut.
 _BLOCK, _HIGH, _MIDDLE = 2**12, 2.0**20, 2.0**41
@@ -54,8 +55,8 @@ def exact(Z: np.ndarray) -> np.ndarray:
             M = np.rint(part * _MIDDLE) / _MIDDLE
             part -= M
             crossed, little = H.T @ M, H.T @ part
-            high, lost = _two_sum(high, H.T @ H)
-            high, also = _two_sum(high, crossed + crossed.T)
+            high, lost = two_sum(high, H.T @ H)
+            high, also = two_sum(high, crossed + crossed.T)
             low += lost + also + (little + little.T + M.T @ M)
     return np.ldexp(high + low, exponents[:, None] + exponents)
 
@@ -65,10 +66,3 @@ def gradient_off(X: np.ndarray, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
     (n, p), widest, highest = X.shape, float(np.abs(X).max(initial=0.0)), float(np.abs(y).max(initial=0.0))
     sizes = p * widest * np.linalg.norm(theta, axis=1) + math.sqrt(p) * highest
     return n * OFF * widest * sizes
-
-
-def _two_sum(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounded sums and their errors (Knuth)."""
-    total = first + second
-    part = total - first
-    return total, (first - (total - part)) + (second - part)

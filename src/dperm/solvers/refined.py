@@ -33,6 +33,7 @@ import numpy as np
 
 from dperm.errors import DataError
 from dperm.solvers import ball, gram
+from dperm.solvers.compensated import two_sum
 from dperm.solvers.objective import BLOCK_ROWS, Objective, steepest
 
 _LONG = np.finfo(np.longdouble)
@@ -342,7 +343,7 @@ def margins(x: np.ndarray, a: np.ndarray, d: np.ndarray, offset: np.ndarray) -> 
         below, above = _split(x[:, j])
         # Dekker: the product's own rounding error, exactly.
         error = ((above * high[j] - product) + above * low[j] + below * high[j]) + below * low[j]
-        total, cut = _two_sum(total, product)
+        total, cut = two_sum(total, product)
         lost += cut + error + x[:, j] * d[j]
     return total + lost
 
@@ -352,13 +353,6 @@ def _split(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     large = values * np.longdouble(2 ** ((_LONG.nmant + 2) // 2) + 1)
     high = large - (large - values)
     return values - high, high
-
-
-def _two_sum(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounded sum and its error (Knuth)."""
-    total = first + second
-    part = total - first
-    return total, (first - (total - part)) + (second - part)
 
 
 def _pairwise(parts: list[np.ndarray], p: int) -> np.ndarray:

@@ -52,17 +52,17 @@ def net_size(d: int, nu: float) -> float:
     return math.exp(power) if power < 709 else math.inf
 
 
-def net(d: int, nu: float, radius: float = 1.0) -> np.ndarray:
-    """Return a nu-net of the ball ||z|| <= radius: every point of it has one of these within nu.
+def net(d: int, nu: float) -> np.ndarray:
+    """Return a nu-net of the unit ball: every point of it has one of these within nu.
 
     A cubic lattice of width 2 nu/sqrt(d), what lies outside the ball moved to its surface (which brings it nearer to
     every point of the ball).
     """
-    nu = number("nu", nu, 0, math.inf, remedy="it is the net's width") / radius
+    nu = number("nu", nu, 0, math.inf, remedy="it is the net's width")
     size = net_size(d, nu)
     if size > MOST_POINTS:
         raise DomainViolation(
-            f"a net of width nu={nu * radius:.3g} in {d} dimensions has (4/nu)^d = {size:.3g} points, more than "
+            f"a net of width nu={nu:.3g} in {d} dimensions has (4/nu)^d = {size:.3g} points, more than "
             f"{MOST_POINTS:,}; take a linear kernel, whose ball needs no net, or a public set of your own"
         )
     width = 2 * nu / math.sqrt(d)
@@ -71,7 +71,7 @@ def net(d: int, nu: float, radius: float = 1.0) -> np.ndarray:
     points = np.array(list(itertools.product(axis, repeat=d)))
     length = np.linalg.norm(points, axis=1)
     points = points[length <= 1 + nu]
-    return radius * points / np.maximum(1.0, np.linalg.norm(points, axis=1))[:, None]
+    return points / np.maximum(1.0, np.linalg.norm(points, axis=1))[:, None]
 
 
 def run(
