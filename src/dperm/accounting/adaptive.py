@@ -12,8 +12,8 @@ the release that would leave the budget (epsilon, delta). Three ways to add up, 
     gaussian
             sum delta_i <= delta/2, and one Gaussian release of ratio (sum mu_i^2)^{1/2} (dperm.accounting.gaussian) is
             (epsilon, delta/2)-DP: the exact curve of Gaussian releases. One whose sensitivity is mu_i deviations of
-            its Gaussian noise adds mu_i^2 to this sum and nothing to the other one; any other one adds m(epsilon_i)^2.
-            Randomised response with odds e^e is a function of Gaussian noise: m(e) = 2 Phi^{-1}(1/(1 + e^{-e})).
+            its Gaussian noise adds mu_i^2 to this sum and nothing to the other one; any other one adds m(epsilon_i)^2
+            with m(e) = 2 Phi^{-1}(1/(1 + e^{-e})): randomised response with odds e^e is a function of such noise.
 
 Neighbouring relation: the same one for all.
 """
