@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from dp_accounting import dp_event
 from scipy import special
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +16,7 @@ from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget, PrivacyStatement
 from dperm.errors import InvalidBudget, ReleaseError
 from dperm.mechanisms.estimators.linear import LinearEstimator
-from dperm.mechanisms.estimators.model import UNDECLARED, PrivateModel, classifies, declared, generator, told
+from dperm.mechanisms.estimators.model import UNDECLARED, PrivateModel, classifies, declared, generator, tagged, told
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
@@ -202,6 +202,7 @@ class PrivateOneVsRest(MetaEstimatorMixin, PrivateModel):
         return special.softmax(special.log_expit(margins), axis=1)
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.estimator._takes_sparse
+        # Of labels whatever the estimator is: which it may be, `fit` says.
+        tags = tagged(self, BaseEstimator.__sklearn_tags__(self), classifier=True)
+        tags.input_tags.sparse = getattr(self.estimator, "_takes_sparse", False)
         return tags

@@ -7,7 +7,8 @@ import together
 from designs import NAMES, three_directions
 from dp_accounting.pld import pld_privacy_accountant
 from scipy import sparse, special
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import LogisticRegression
 from total_checks import contradicted
 
 from dperm import NoisyGradientDescent, ObjectivePerturbation, OutputPerturbation, PrivateOneVsRest, RKHSGaussian
@@ -123,3 +124,12 @@ def test_what_cannot_be_is_refused(given, error, words):
         PrivateOneVsRest(**{"estimator": OutputPerturbation(), "classes": NAMES, "random_state": 0} | given).fit(
             *three_directions(90)
         )
+
+
+@pytest.mark.parametrize("estimator", [None, LogisticRegression(), OutputPerturbation])
+def test_what_it_cannot_fit_is_told_by_fit_and_not_where_it_is_shown(estimator):
+    """Before, a notebook showed an error about `_loss` in its place."""
+    model = PrivateOneVsRest(estimator, classes=(0, 1))
+    assert is_classifier(model) and "PrivateOneVsRest" in model._repr_html_()
+    with pytest.raises(ValueError, match="must be a private linear model of labels"):
+        model.fit(np.eye(2), [0, 1])
