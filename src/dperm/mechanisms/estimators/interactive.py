@@ -2,10 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
@@ -146,28 +144,10 @@ class PINP(KernelEstimator):
     unproved = "B < 1, and calibration='paper' lets one update through at a noise made for B of them (erratum J3)"
     source = "jain2013, Algorithm 1, Theorem 2; docs/privacy.md, section 11"
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    loss: str = "hinge"
-    loss_parameters: dict[str, Any] | None = None
-    C: float = 0.001
-    kernel: Any = "rbf"
-    degree: int = 3
-    coef0: float = 1.0
-    gamma: float = 1.0
-    feature_norm: float | None = None
     queries: int = 10_000
     beta: float = 0.05
     radius: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    x_norm: float = 1.0
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    tolerance: float = 0.05
     state: str | PathLike | None = None
-    random_state: Any = None
 
     def _covers(self):
         return answering(self)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,12 +50,34 @@ class Promise(Protocol):
     mode: Mode
 
 
+@dataclasses.dataclass(eq=False, repr=False, kw_only=True)
 class KernelEstimator(PrivateModel):
     """A private model in the feature space of a kernel; subclasses say what of the minimiser w* is released.
+
+    The parameters that all have are fields here, and described where users look, at each subclass.
 
     The privacy statement names what is covered. What else `fit` knows of the data, the solver's certificate, is not on
     the object: `dperm.diagnostics` has it.
     """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    loss: str = "hinge"
+    loss_parameters: dict[str, Any] | None = None
+    C: float = 0.001
+    kernel: Any = "rbf"
+    degree: int = 3
+    coef0: float = 1.0
+    gamma: float = 1.0
+    feature_norm: float | None = None
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    x_norm: float = 1.0
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    tolerance: float = 0.05
+    random_state: Any = None
 
     @whole
     def fit(self, X, y):

@@ -1,9 +1,7 @@
 """One Gaussian path over the predictions of a kernel model, as a scikit-learn estimator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
 
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.estimators.model import answering
@@ -92,25 +90,7 @@ class RKHSGaussian(KernelEstimator):
     source = "jain2013, equation (3), erratum J12; docs/privacy.md, section 11"
     gaussian = True
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    loss: str = "hinge"
-    loss_parameters: dict[str, Any] | None = None
-    C: float = 0.001
-    kernel: Any = "rbf"
-    degree: int = 3
-    coef0: float = 1.0
-    gamma: float = 1.0
-    feature_norm: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    x_norm: float = 1.0
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    tolerance: float = 0.05
     state: str | PathLike | None = None
-    random_state: Any = None
 
     def _covers(self):
         return answering(self)

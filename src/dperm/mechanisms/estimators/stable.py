@@ -1,8 +1,11 @@
 """What the stable predictors share: bounds, labels, and one noisy linear answer a row, or one noisy model for all."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
 from types import SimpleNamespace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
@@ -40,8 +43,29 @@ def _has_probabilities(estimator: "StablePredictor") -> bool:
     return _scores(estimator) and _given(estimator).loss == "logistic"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StablePredictor(PrivatePredictor):
-    """Answers <w, x> + Laplace noise, or <w + noise, x>, of a classifier the sign; subclasses say how w is made."""
+    """Answers <w, x> + Laplace noise, or <w + noise, x>, of a classifier the sign; subclasses say how w is made.
+
+    The parameters that both have are fields here, and described where users look, at each subclass.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    queries: int = 1000
+    answers: str = "each"
+    loss: str = "logistic"
+    loss_parameters: dict[str, Any] | None = None
+    radius: float = 1.0
+    x_norm: float = 1.0
+    y_bound: float | None = None
+    fit_intercept: bool = False
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     @abstractmethod
     def _learn(self, X: np.ndarray, y: np.ndarray, loss: losses.Loss, domain: Domain, each: float) -> NoisyLinear:

@@ -1,9 +1,6 @@
 """Stable empirical risk minimisation as a scikit-learn estimator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any
 
 from dperm.mechanisms.base import target
 from dperm.mechanisms.diagnostics import Diagnostics, keep
@@ -104,25 +101,9 @@ class StableERM(StablePredictor):
     source = "dwork2018, Corollary 4.11"
     calibrations = ("paper", "tight")
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    queries: int = 1000
-    answers: str = "each"
-    loss: str = "logistic"
-    loss_parameters: dict[str, Any] | None = None
     corollary: str = "4.11"
     total: float | None = None
-    radius: float = 1.0
-    x_norm: float = 1.0
-    y_bound: float | None = None
-    fit_intercept: bool = False
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    clip: bool = False
-    classes: Sequence[Any] | None = None
     tolerance: float = 0.01
-    state: str | PathLike | None = None
-    random_state: Any = None
 
     def _check_declared(self):
         super()._check_declared()

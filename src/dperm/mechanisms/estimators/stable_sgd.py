@@ -1,9 +1,6 @@
 """Stable stochastic gradient descent as a scikit-learn estimator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any
 
 from dperm.domain import one_of
 from dperm.mechanisms.estimators.stable import StablePredictor
@@ -101,23 +98,7 @@ class StableSGD(StablePredictor):
     dearer = 2.0
     unproved = "the printed rate is half of what the first record, which is in every iterate, can do (erratum D2)"
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    queries: int = 1000
-    answers: str = "each"
-    loss: str = "logistic"
-    loss_parameters: dict[str, Any] | None = None
     eta: str = "printed"
-    radius: float = 1.0
-    x_norm: float = 1.0
-    y_bound: float | None = None
-    fit_intercept: bool = False
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    state: str | PathLike | None = None
-    random_state: Any = None
 
     def _check_declared(self):
         super()._check_declared()

@@ -1,6 +1,5 @@
 """The test data dependent learner as a scikit-learn estimator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,27 +96,9 @@ class TDDL(KernelEstimator):
 
     source = "jain2013, Algorithm 2, Theorem 4; docs/privacy.md, section 11"
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    loss: str = "hinge"
-    loss_parameters: dict[str, Any] | None = None
-    C: float = 0.001
-    kernel: Any = "rbf"
-    degree: int = 3
-    coef0: float = 1.0
-    gamma: float = 1.0
-    feature_norm: float | None = None
     public: Any = None
     n_public: int = _USUAL
     radius: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    x_norm: float = 1.0
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    tolerance: float = 0.05
-    random_state: Any = None
 
     def _covers(self):
         return "dual_coef_", "norm_"

@@ -1,7 +1,6 @@
 """The test data independent learner as a scikit-learn estimator."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,28 +101,11 @@ class TDIL(KernelEstimator):
     unproved = "total/(L R^2) stands twice in the exponent of calibration='paper', and is too large here (erratum J1)"
     source = "jain2013, Algorithm 3, Theorem 7; docs/privacy.md, section 11"
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    loss: str = "hinge"
-    loss_parameters: dict[str, Any] | None = None
-    C: float = 0.001
     kernel: Any = "linear"
-    degree: int = 3
-    coef0: float = 1.0
-    gamma: float = 1.0
-    feature_norm: float | None = None
     public: Any = None
     nu: float = 0.5
     beta: float = 0.05
     radius: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    x_norm: float = 1.0
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    tolerance: float = 0.05
-    random_state: Any = None
 
     def _covers(self):
         return ("coef_", "intercept_") if self._is_linear() else ("dual_coef_",)

@@ -289,15 +289,12 @@ def release(
         theta = np.clip(theta, *made.box)
         guarantee = "none" if made.obstacles else "proved"
     event = budget_event(made.spent)
-    strength = None if recycled or isinstance(made.law, Absolute) else _strength(made, X.shape[1])
+    # Of a two-sided tilt alone.
+    two_sided = not recycled and not isinstance(made.law, Absolute)
+    known = Noise(deviation(made.law, X.shape[1]) / made.bounds.zeta12) if two_sided else None
     return NappRelease(
-        theta, certificate, converged, guarantee, event, noise=strength, retrieved=retrieved, obstacles=made.obstacles
+        theta, certificate, converged, guarantee, event, noise=known, retrieved=retrieved, obstacles=made.obstacles
     )
-
-
-def _strength(made: Plan, features: int) -> Noise:
-    """Return how much noise a two-sided tilt is."""
-    return Noise(deviation(made.law, features) / made.bounds.zeta12)
 
 
 def _by_augmentation(made, loss, X, y, noise, strength, variant, rows, steps, eta_bound, rng) -> NappRelease:
