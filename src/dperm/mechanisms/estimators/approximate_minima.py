@@ -1,7 +1,6 @@
 """Approximate minima perturbation as a scikit-learn estimator."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,9 +97,7 @@ class ApproximateMinima(LinearEstimator):
     source = "Iyengar et al. 2019, Algorithm 1; docs/privacy.md, section 9"
     _target = "gamma"
 
-    epsilon: float = 1.0
     delta: float = 1e-6
-    loss: str = "logistic"
     loss_parameters: dict[str, Any] | None = None
     curvature: float | None = None
     gamma: float | None = None
@@ -109,12 +106,6 @@ class ApproximateMinima(LinearEstimator):
     n_public: float | None = None
     calibration: str = "paper"
     neighbours: str = "replace"
-    x_norm: float = 1.0
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    release: bool = False
-    random_state: Any = None
 
     def _constants(self):
         """Return what both `approximate_minima.calibrate` and `release` take."""

@@ -1,7 +1,6 @@
 """Noisy gradient descent as a scikit-learn estimator."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ _DENSE = 0.3
 _FAR = 1e30
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DescentEstimator(WeightedEstimator):
     """A linear model whose steps are noisy sums of clipped gradients; no solver, so that none can fail.
 
@@ -37,6 +37,11 @@ class DescentEstimator(WeightedEstimator):
     # No solver, and no target of one.
     tolerance = None
     _takes_sparse = True
+
+    delta: float = 1e-6
+    steps: int | None = None
+    gradient_clip: float | None = None
+    momentum: float | None = None
 
     def _several(self):
         return self.loss == "logistic"
@@ -147,23 +152,7 @@ class NoisyGradientDescent(DescentEstimator):
     ('proved', 1.0)
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    loss: str = "logistic"
-    loss_parameters: dict[str, Any] | None = None
-    steps: int | None = None
-    gradient_clip: float | None = None
-    momentum: float | None = None
     step_size: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "add_remove"
-    x_norm: float = 1.0
-    weight_bound: float | None = None
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    release: bool = False
-    random_state: Any = None
 
     def _release(self, X, y, loss, domain, rng, weights=None):
         return gradient.release(

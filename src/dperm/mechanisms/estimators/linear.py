@@ -1,6 +1,8 @@
 """The scikit-learn estimator around a batched core of a linear model."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +21,11 @@ from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.multinomial import Multinomial
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearEstimator(PrivateModel):
     """A private linear model; subclasses say how theta is released. Binary targets, or real ones, by the loss.
+
+    The parameters that all have are fields here, and described where users look, at each subclass.
 
     Only `coef_` and `intercept_` are covered by the privacy statement. What else `fit` knows of the data, the solver's
     certificate, is not on the object: `dperm.diagnostics` has it.
@@ -32,6 +37,18 @@ class LinearEstimator(PrivateModel):
     _target: ClassVar[str] = "tolerance"
     # Whether the core takes CSR matrices.
     _takes_sparse: ClassVar[bool] = False
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+    loss: str = "logistic"
+    calibration: str = "tight"
+    neighbours: str = "add_remove"
+    x_norm: float = 1.0
+    fit_intercept: bool = False
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    release: bool = False
+    random_state: Any = None
 
     @abstractmethod
     def _release(

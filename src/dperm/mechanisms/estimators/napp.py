@@ -1,9 +1,7 @@
 """NAPP-ERM as a scikit-learn estimator."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -130,9 +128,6 @@ class NAPP(LinearEstimator):
 
     _easing = "`strength` or `epsilon`"
 
-    epsilon: float = 1.0
-    delta: float = 0.0
-    loss: str = "logistic"
     penalty: str = "lasso"
     strength: float = 1.0
     gamma: float | None = None
@@ -143,23 +138,15 @@ class NAPP(LinearEstimator):
     share: float = 0.5
     retrieval: str = "none"
     rounds: int = 1
-    calibration: str = "tight"
-    neighbours: str = "add_remove"
     low: float | np.ndarray = -math.inf
     high: float | np.ndarray = math.inf
-    x_norm: float = 1.0
     y_bound: float | None = None
     eta_bound: float | None = None
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
     method: str = "limit"
     n_e: int = 10_000
     steps: int = 80
     tolerance: float | None = None
     solver_share: float | None = None
-    release: bool = False
-    random_state: Any = None
 
     def predict(self, X):
         """Return labels (classification), or the predicted mean: <x, theta>, and for "poisson" its exponential.

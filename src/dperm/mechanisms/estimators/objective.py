@@ -1,7 +1,7 @@
 """Objective perturbation as a scikit-learn estimator."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,10 +138,6 @@ class ObjectivePerturbation(WeightedEstimator):
     _takes_sparse = True
     unproved = "the printed noise is made for one record's gradient, and replacing a record changes two (erratum K3)"
 
-    epsilon: float = 1.0
-    delta: float = 0.0
-    loss: str = "logistic"
-    loss_parameters: dict[str, Any] | None = None
     curvature: float | None = None
     n_public: float | None = None
     l1: float = 0.0
@@ -151,18 +147,9 @@ class ObjectivePerturbation(WeightedEstimator):
     low: float = -math.inf
     high: float = math.inf
     constraints: Callable[[Any], Any] | None = None
-    calibration: str = "tight"
-    neighbours: str = "add_remove"
-    x_norm: float = 1.0
     y_bound: float | None = None
-    weight_bound: float | None = None
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
     tolerance: float | None = None
     solver_share: float | None = None
-    release: bool = False
-    random_state: Any = None
 
     def _region(self):
         return Region(self.radius, self.low, self.high, self._of_coefficients(self.constraints))

@@ -1,8 +1,6 @@
 """Output perturbation as a scikit-learn estimator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dperm.domain import Budget, Calibration, Domain, Neighbours, changed_gradients
 from dperm.errors import ReleaseError
@@ -111,21 +109,8 @@ class OutputPerturbation(WeightedEstimator):
     unproved = "the printed sigma is proved for epsilon < 1, and the exact formula does not confirm it for this epsilon"
     source = "kifer2012, Section 1; Chaudhuri, Monteleoni & Sarwate 2011, Corollary 8"
 
-    epsilon: float = 1.0
-    delta: float = 0.0
-    loss: str = "logistic"
-    loss_parameters: dict[str, Any] | None = None
     curvature: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "add_remove"
-    x_norm: float = 1.0
-    weight_bound: float | None = None
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
     tolerance: float = 1e-6
-    release: bool = False
-    random_state: Any = None
 
     def _release(self, X, y, loss, domain, rng, weights=None):
         budget, loss = Budget(self.epsilon, self.delta), self._weighing(loss)

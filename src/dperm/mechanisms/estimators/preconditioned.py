@@ -1,8 +1,6 @@
 """Preconditioned noisy gradient descent as a scikit-learn estimator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dperm.mechanisms import preconditioned
 from dperm.mechanisms.estimators.gradient import MOMENTUM, STEPS, DescentEstimator, newton_step
@@ -83,23 +81,7 @@ class PreconditionedGradientDescent(DescentEstimator):
     ('proved', 1.0)
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    loss: str = "logistic"
-    loss_parameters: dict[str, Any] | None = None
-    steps: int | None = None
-    gradient_clip: float | None = None
-    momentum: float | None = None
     gram_share: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "add_remove"
-    x_norm: float = 1.0
-    weight_bound: float | None = None
-    fit_intercept: bool = False
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    release: bool = False
-    random_state: Any = None
 
     def _release(self, X, y, loss, domain, rng, weights=None):
         return preconditioned.release(

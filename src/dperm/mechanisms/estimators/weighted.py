@@ -1,6 +1,6 @@
 """Linear models whose records may have weights, private as the records are, up to a public bound."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,12 @@ from dperm.mechanisms.estimators.records import weighed
 from dperm.mechanisms.estimators.whole import whole
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class WeightedEstimator(LinearEstimator):
-    """A linear model whose `fit` takes `sample_weight`; subclasses have the parameter `weight_bound`."""
+    """A linear model whose `fit` takes `sample_weight`."""
+
+    loss_parameters: dict[str, Any] | None = None
+    weight_bound: float | None = None
 
     @whole
     def fit(self, X, y, sample_weight=None):
