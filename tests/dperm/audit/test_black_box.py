@@ -1,18 +1,16 @@
 """The attack by draws alone against the exact one, which knows the law."""
 
+import audit_jobs
 import pytest
 
 from dperm.audit import black_box, linear
 
-ROW = {"neighbours": "add_remove", "variant": "gamma", "epsilon": 1.0, "delta": 0.0}
-JOB = {
-    "paper": "kifer2012", "mechanism": "output", "calibration": "tight", "rows": [ROW], "confidence": 0.95, "seed": 1,
-}  # fmt: skip
+ROW = {"variant": "gamma"}
 
 
 def test_certifies_most_of_what_the_exact_attack_finds():
-    exact, *_ = linear.run({**JOB, "pair": "linear", "draws": 400})
-    (sampled,) = black_box.run({**JOB, "pair": "linear", "draws": 20_000})
+    exact, *_ = linear.run(audit_jobs.job("output", "linear", ROW))
+    (sampled,) = black_box.run(audit_jobs.job("output", "linear", ROW, draws=20_000))
     # Right guesses a wrong one.
     least = sampled["hits"] / sampled["other_hits"]
     # e^epsilon is the ratio of the event's probabilities: estimated, so not quite below the exact one.
@@ -23,5 +21,5 @@ def test_certifies_most_of_what_the_exact_attack_finds():
 
 @pytest.mark.parametrize("pair", black_box.PAIRS)
 def test_every_pair_draws_from_both_data_sets(pair):
-    (row,) = black_box.run({**JOB, "pair": pair, "draws": 400})
+    (row,) = black_box.run(audit_jobs.job("output", pair, ROW))
     assert row["draws"] == 400 and row["tries"] > 0 and row["other_tries"] > 0

@@ -1,5 +1,6 @@
 """Attacks on the private choice of Lambda and on truncated noise: their laws by closed forms, and what they refute."""
 
+import audit_jobs
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,8 +20,7 @@ def row(calibration, variant, epsilon, delta):
 
 
 def job(mechanism, pair, *rows):
-    head = {"paper": "li2021", "mechanism": mechanism, "pair": pair, "draws": 100, "confidence": 0.95, "seed": 3}
-    return {**head, "rows": rows}
+    return audit_jobs.job(mechanism, pair, *rows, paper="li2021", draws=100, seed=3)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4])

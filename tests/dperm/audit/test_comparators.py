@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 
+import audit_jobs
 import numpy as np
 import pytest
 import together
@@ -39,11 +40,9 @@ def bound(subject, delta=0.0):
 
 
 def job(mechanism, pair, variant, calibration="paper", draws=2_000, seed=1, **row):
-    row = {"neighbours": "replace", "variant": variant, "epsilon": 1.0, "delta": 0.0, **row}
-    return {
-        "paper": "kifer2012", "family": "comparators", "mechanism": mechanism, "calibration": calibration,
-        "pair": pair, "rows": [row], "draws": draws, "confidence": 0.95, "seed": seed,
-    }  # fmt: skip
+    row = {"neighbours": "replace", "variant": variant, **row}
+    fixed = {"family": "comparators", "calibration": calibration, "draws": draws, "seed": seed}
+    return audit_jobs.job(mechanism, pair, row, **fixed)
 
 
 @pytest.mark.parametrize("name", MADE)

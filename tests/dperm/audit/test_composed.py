@@ -2,6 +2,7 @@
 
 import math
 
+import audit_jobs
 import numpy as np
 import pytest
 import together
@@ -22,10 +23,7 @@ STAGES = ("exp_mech", "samp_agg")
 
 def job(variant, neighbours="add_remove", calibration="tight", epsilon=1.0, delta=0.0, **changes):
     row = {"neighbours": neighbours, "variant": variant, "epsilon": epsilon, "delta": delta}
-    return {
-        "paper": "kifer2012", "family": "composed", "mechanism": "sparse", "calibration": calibration, "pair": "joint",
-        "rows": [row], "draws": 400, "confidence": 0.95, "seed": 1, **changes,
-    }  # fmt: skip
+    return audit_jobs.job("sparse", "joint", row, family="composed", calibration=calibration, **changes)
 
 
 def attacked(*args, **kwargs):

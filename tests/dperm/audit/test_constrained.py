@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import audit_jobs
 import numpy as np
 import pytest
 import together
@@ -212,12 +213,8 @@ def test_an_atom_alone_shows_the_force_and_not_the_determinant(variant):
 # Jobs.
 
 
-def job(pair, *rows, draws=400, **changes):
-    return {
-        "paper": "kifer2012", "family": "linear", "mechanism": "objective", "calibration": "tight", "pair": pair,
-        "rows": [{"neighbours": "replace", "epsilon": 1.0, "delta": 0.0, **row} for row in rows], "draws": draws,
-        "confidence": 0.95, "seed": 1, **changes,
-    }  # fmt: skip
+def job(pair, *rows, **changes):
+    return audit_jobs.job("objective", pair, *({"neighbours": "replace", **row} for row in rows), **changes)
 
 
 def test_plain_pairs_leave_sets_alone_and_the_other_way_round():

@@ -1,19 +1,20 @@
 """Attacks on Gaussian answers: what is claimed is attained, half of the noise is found, and the classical formula."""
 
+import audit_jobs
 import pytest
 
 from dperm.audit import gaussian_answers
 
 
 def attacked(calibration, variant, epsilon, delta):
-    row = {
-        "calibration": calibration, "neighbours": "replace", "variant": variant, "epsilon": epsilon, "delta": delta,
-    }  # fmt: skip
-    job = {
-        "paper": "dwork2018", "family": "gaussian_answers", "mechanism": "stable_gaussian", "pair": "answer",
-        "rows": [row], "draws": 4000, "confidence": 0.95, "seed": 1,
-    }  # fmt: skip
-    return gaussian_answers.run(job)
+    claim = {
+        "calibration": calibration,
+        "variant": variant,
+        "neighbours": "replace",
+        "epsilon": epsilon,
+        "delta": delta,
+    }
+    return gaussian_answers.run(audit_jobs.job("stable_gaussian", "answer", claim, draws=4000))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Fixed seeds. 32 tests of drawn laws at 1e-4: one false alarm in 300 changes of t
 import dataclasses
 import math
 
+import audit_jobs
 import numpy as np
 import pytest
 import together
@@ -38,11 +39,8 @@ def lower(law, z):
 
 
 def job(calibration, pair, *rows, draws=400):
-    plain = {"neighbours": "add_remove", "epsilon": 1.0, "delta": 0.0}
-    return {
-        "paper": "li2021", "family": "napp", "mechanism": "napp", "calibration": calibration, "pair": pair,
-        "rows": [{**plain, **row} for row in rows], "draws": draws, "confidence": 0.95, "seed": 1,
-    }  # fmt: skip
+    fixed = {"paper": "li2021", "family": "napp", "calibration": calibration, "draws": draws}
+    return audit_jobs.job("napp", pair, *rows, **fixed)
 
 
 # Laws.

@@ -1,5 +1,6 @@
 """Output noise that hides the solver's error: the bound by a Gaussian's privacy curve, and its code's own draws."""
 
+import audit_jobs
 import pytest
 
 from dperm.accounting import gaussian
@@ -12,10 +13,7 @@ BUDGET = Budget(3.0, 1e-9)
 
 def job(neighbours, pair="edge"):
     row = {"neighbours": neighbours, "variant": "gaussian_hidden", "epsilon": BUDGET.epsilon, "delta": BUDGET.delta}
-    return {
-        "paper": "kifer2012", "family": "linear", "mechanism": "objective", "calibration": "tight", "pair": pair,
-        "rows": [row], "draws": 400, "confidence": 0.95, "seed": 1,
-    }  # fmt: skip
+    return audit_jobs.job("objective", pair, row)
 
 
 @pytest.mark.parametrize(("neighbours", "zeta"), [("add_remove", 1), ("replace", 2)])

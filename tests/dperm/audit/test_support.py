@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import audit_jobs
 import numpy as np
 import pytest
 from scipy import optimize
@@ -23,12 +24,9 @@ def separated(gap):
 
 
 def job(mechanism, calibration, neighbours, epsilon=1.0, **changes):
-    row = {"neighbours": neighbours, "variant": support.VARIANTS[mechanism][0], "epsilon": epsilon, "delta": 0.0}
+    row = {"neighbours": neighbours, "variant": support.VARIANTS[mechanism][0], "epsilon": epsilon, **changes}
     pair = {"exp_mech": "shifted", "samp_agg": "votes"}[mechanism]
-    return {
-        "paper": "kifer2012", "family": "support", "mechanism": mechanism, "calibration": calibration, "pair": pair,
-        "rows": [{**row, **changes}], "draws": 400, "confidence": 0.95, "seed": 1,
-    }  # fmt: skip
+    return audit_jobs.job(mechanism, pair, row, family="support", calibration=calibration)
 
 
 # Exp-mech.

@@ -4,6 +4,7 @@ import importlib
 import itertools
 import math
 
+import audit_jobs
 import pytest
 import together
 from scipy import stats
@@ -26,12 +27,8 @@ ATTACKED_BY = {
 }  # fmt: skip
 
 
-def job(pair, *rows, mechanism="objective", calibration="tight", draws=400, seed=1):
-    budget = {"neighbours": "add_remove", "epsilon": 1.0, **PURE}
-    return {
-        "paper": "kifer2012", "family": "linear", "mechanism": mechanism, "calibration": calibration, "pair": pair,
-        "rows": [{**budget, **row} for row in rows or [{}]], "draws": draws, "confidence": 0.95, "seed": seed,
-    }  # fmt: skip
+def job(pair, *rows, mechanism="objective", **changes):
+    return audit_jobs.job(mechanism, pair, *(PURE | row for row in rows or [{}]), **changes)
 
 
 def run(what, path):
@@ -308,11 +305,7 @@ def test_half_of_the_noise_in_the_code_is_named_in_the_ledger(monkeypatch, tmp_p
     law = noise.Gaussian if delta else noise.SphericalLaplace
     honest = law.sample
     monkeypatch.setattr(law, "sample", lambda self, shape, rng: 0.5 * honest(self, shape, rng))
-    row = {"neighbours": "replace", "variant": "gaussian" if delta else "gamma", "epsilon": 1.0, "delta": delta}
-    job = {
-        "paper": "kifer2012", "mechanism": "objective", "family": "linear", "calibration": "tight", "pair": "line",
-        "draws": 400, "confidence": 0.95, "seed": 1, "rows": [row],
-    }  # fmt: skip
-    attacks.run([job], tmp_path / "line.parquet", metadata={})
+    row = {"neighbours": "replace", "variant": "gaussian" if delta else "gamma", "delta": delta}
+    attacks.run([job("line", row)], tmp_path / "line.parquet", metadata={})
     ledger.collect([tmp_path / "line.parquet"], [], tmp_path / "p.parquet", confidence=0.95, level=0.05, metadata={})
     assert ledger.read(tmp_path / "p.parquet")["reason"].str.contains(ledger.NOISE).all()

@@ -5,6 +5,7 @@ Fixed seeds; drawn laws are tested at 1e-4.
 
 from dataclasses import replace
 
+import audit_jobs
 import numpy as np
 import pytest
 import together
@@ -25,10 +26,7 @@ def row(calibration, variant, neighbours="replace", **changed):
 
 
 def job(mechanism, *rows, draws=400):
-    return {
-        "paper": "jain2013", "family": "kernel", "mechanism": mechanism, "pair": "flip", "rows": list(rows),
-        "draws": draws, "confidence": 0.95, "seed": 1,
-    }  # fmt: skip
+    return audit_jobs.job(mechanism, "flip", *rows, paper="jain2013", family="kernel", draws=draws)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ Fixed seeds; drawn laws are tested at 1e-4.
 from collections import defaultdict
 from pathlib import Path
 
+import audit_jobs
 import numpy as np
 import pytest
 import together
@@ -44,10 +45,7 @@ def row(calibration, variant, neighbours="replace", **changed):
 
 
 def job(mechanism, *rows, draws=1_000):
-    return {
-        "paper": "dwork2018", "family": "prediction", "mechanism": mechanism, "pair": "record", "rows": list(rows),
-        "draws": draws, "confidence": 0.95, "seed": 1,
-    }  # fmt: skip
+    return audit_jobs.job(mechanism, "record", *rows, paper="dwork2018", family="prediction", draws=draws)
 
 
 @pytest.fixture
