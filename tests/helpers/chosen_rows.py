@@ -13,3 +13,9 @@ def measured(rows, metric, **where):
     found = of(rows, metric=metric, **where)
     assert len(found)
     return found
+
+
+def number(rows, **where):
+    """Return the value of the one row that has these values."""
+    (found,) = of(rows, **where)["value"]
+    return found

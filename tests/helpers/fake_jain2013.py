@@ -3,10 +3,10 @@
 import functools
 import itertools
 
+import cells
 import numpy as np
 import pandas as pd
 
-from dperm_pipeline import experiments
 from dperm_pipeline.rows import Rows
 
 
@@ -36,10 +36,8 @@ def kdd(*, datasets=("kdd-algebra", "kdd-like"), epsilons=(0.1, 0.5, 1.0), total
     return made.frame()
 
 
-def _run(experiment, **settings):
-    """Rows of an experiment of jain2013 in one cell; pinp stands for all mechanisms of the cell."""
-    head = {"experiment": f"jain2013-{experiment}", "paper": "jain2013", "mechanism": "pinp", "calibration": "paper"}
-    return experiments.run({**head, "neighbours": "replace", "seed": 1, "point": {"part": "all"}, "settings": settings})
+def _run(topic, seed=1, **settings):
+    return cells.rows(f"jain2013-{topic}", settings, seed=seed)
 
 
 @functools.cache
@@ -69,16 +67,14 @@ def thm5():
         "test_rows": 20, "pool_rows": 30, "designs": ["ten-directions", "decaying"], "noise_draws": 2, "epsilon": 1.0,
         "delta": 1e-6, "gammas": [0.05], "dimension": 12, "public_points": 30,
     }  # fmt: skip
-    head = {"paper": "jain2013", "experiment": "jain2013-thm5", "mechanism": "tddl", "calibration": "paper", "seed": 3}
-    return experiments.run({**head, "neighbours": "replace", "point": {"part": "all"}, "settings": settings})
+    return _run("thm5", seed=3, **settings)
 
 
 def thm12():
     """Rows of jain2013-thm12, likewise."""
     laws = ["sphere", "one-hot", "interval", "disc"]
     settings = {"repeats": 10, "designs": laws, "queries": [10, 100], "features": [3, 30], "gammas": [0.05]}
-    head = {"paper": "jain2013", "experiment": "jain2013-thm12", "mechanism": "tddl", "calibration": "paper", "seed": 3}
-    return experiments.run({**head, "neighbours": "replace", "point": {"part": "all"}, "settings": settings})
+    return _run("thm12", seed=3, **settings)
 
 
 def thm8():
@@ -89,8 +85,7 @@ def thm8():
         "net_totals": [10_000, 100_000], "concentrations": [10], "wide_totals": [100_000], "wide_features": [2, 10**7],
         "epsilon": 1.0, "delta": 1e-6, "gammas": [0.05], "dimension": 20,
     }  # fmt: skip
-    head = {"paper": "jain2013", "experiment": "jain2013-thm8", "mechanism": "tdil", "calibration": "paper", "seed": 3}
-    return experiments.run({**head, "neighbours": "replace", "point": {"part": "all"}, "settings": settings})
+    return _run("thm8", seed=3, **settings)
 
 
 def _accuracy(experiment, dataset, penalties, epsilons, queries, repeats):
@@ -147,10 +142,8 @@ def constants():
 
 def fourier():
     """Rows of jain2013-fourier in its shape, from random numbers: it needs a data set to run."""
-    rng, made = (
-        np.random.default_rng(8),
-        Rows(paper="jain2013", experiment="jain2013-fourier", dataset="covertype-like"),
-    )
+    rng = np.random.default_rng(8)
+    made = Rows(paper="jain2013", experiment="jain2013-fourier", dataset="covertype-like")
     methods = [
         ("tddl", "paper", ""), ("tddl", "tight", ""), ("random_features", "paper", "gamma_objective"),
         ("random_features", "paper", "laplace_output"), ("random_features", "tight", "gaussian_objective"),

@@ -3,12 +3,12 @@
 import functools
 import itertools
 
+import cells
 import fake_dwork2018
 import fake_jain2013
 import numpy as np
-import pandas as pd
 
-from dperm_pipeline import experiments, tables
+from dperm_pipeline import tables
 from dperm_pipeline.rows import Rows
 
 # (mechanism, calibration) -> whether it stands at delta = 0, and above.
@@ -76,13 +76,8 @@ def table1(*, features=(8, 16), calibrations=("paper", "tight"), repeats=20):
     """Rows of kifer2012-table1 by the experiment itself, which takes a tenth of a second."""
     settings = {"repeats": repeats, "epsilon": 1.0, "delta": 1e-6, "sizes": [10**5, 10**6], "gammas": [0.1, 0.5]}
     settings["designs"] = ["extremal", "hadamard", "rademacher"]
-    head = {"experiment": "kifer2012-table1", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    cells = [
-        {**head, "calibration": calibration, "neighbours": "add_remove", "point": {"p": p}, "settings": settings}
-        for p in features
-        for calibration in calibrations
-    ]
-    return pd.concat([experiments.run(cell) for cell in cells], ignore_index=True)
+    points = [{"p": p} for p in features]
+    return cells.rows("kifer2012-table1", settings, calibrations=calibrations, points=points)
 
 
 def theorem4(*, features=(8, 16), repeats=20, calibrations=("paper", "tight")):
@@ -92,115 +87,98 @@ def theorem4(*, features=(8, 16), repeats=20, calibrations=("paper", "tight")):
         "wide_features": [2, 64], "sizes": [10**6, 10**7], "gammas": [0.001, 0.1, 0.9], "looseness": [1.0, 8.0],
         "gram_multiples": [0.5, 1.0, 2.0, 8.0],
     }  # fmt: skip
-    head = {"experiment": "kifer2012-theorem4", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    head |= {"neighbours": "add_remove", "point": {"design": "isotropic"}, "settings": settings}
-    return pd.concat([experiments.run({**head, "calibration": name}) for name in calibrations], ignore_index=True)
+    point = {"design": "isotropic"}
+    return cells.rows("kifer2012-theorem4", settings, calibrations=calibrations, points=[point])
 
 
-def theorem29(*, features=(8, 16), sizes=(1000, 10_000), copied_sizes=(4096, 65_536), design="coins"):
+def theorem29(*, features=(8, 16), copied_sizes=(4096, 65_536), design="coins"):
     """Rows of kifer2012-theorem29 by the experiment itself, which takes a tenth of a second."""
-    settings = {"epsilon": 1.0, "delta": 1e-6, "features": list(features), "sizes": list(sizes)}
+    settings = {"epsilon": 1.0, "delta": 1e-6, "features": list(features), "sizes": [1000, 10_000]}
     settings["copied_sizes"] = list(copied_sizes)
-    head = {"experiment": "kifer2012-theorem29", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove", "point": {"design": design}}
-    return experiments.run({**head, "settings": settings})
+    return cells.rows("kifer2012-theorem29", settings, points=[{"design": design}])
 
 
 def table2():
     """Rows of kifer2012-table2 by the experiment itself, at p = 12 and s = 1, which takes half a second."""
-    head = {"experiment": "kifer2012-table2", "paper": "kifer2012", "mechanism": "sparse", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove"}
     recovery = {"p": [12], "s": [1], "n": [50, 100, 200, 400, 800, 1600, 3200]}
     risks = {name: {"p": [12], "s": [1], "ratio": [4, 64]} for name in ("exp-mech-risk", "samp-agg-risk", "lasso-risk")}
     settings = {"repeats": 4, "draws": 2, "epsilon": 1.0, "delta": 1e-6}
     settings["problems"] = {"exp-mech": recovery, "samp-agg": recovery, **risks}
-    parts = ("recovery", "consistency", "comparison")
-    cells = [{**head, "point": {"part": part}, "settings": settings} for part in parts]
-    return pd.concat([experiments.run(cell) for cell in cells], ignore_index=True)
+    # Its noise depends on the part.
+    points = [{"part": part} for part in ("recovery", "consistency", "comparison")]
+    return cells.rows("kifer2012-table2", settings, points=points)
 
 
 def theorem9():
     """Rows of kifer2012-theorem9 by the experiment itself, which takes a third of a second."""
-    head = {"experiment": "kifer2012-theorem9", "paper": "kifer2012", "mechanism": "sparse", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove"}
     settings = {
         "repeats": 20, "draws": 2, "data_sets": 3, "designs": ["hadamard", "rademacher"], "epsilon": 1.0,
         "delta": 1e-6, "sizes": [1024, 4096], "gammas": [0.1, 0.5], "supports": [1, 2, 4], "single_stage": [8],
         "wide_single_stage": [4],
     }  # fmt: skip
-    cells = [{**head, "point": {"p": p}, "settings": settings} for p in (16, 32)]
-    return pd.concat([experiments.run(cell) for cell in cells], ignore_index=True)
+    return cells.rows("kifer2012-theorem9", settings, points=[{"p": p} for p in (16, 32)])
 
 
-def theorem6(*, designs=("planted", "rademacher"), features=(10, 12), supports=(2, 3), repeats=4):
+def theorem6(*, features=(10, 12), supports=(2, 3), repeats=4):
     """Rows of kifer2012-theorem6 by the experiment itself, which takes a tenth of a second."""
     settings = {
         "repeats": repeats, "epsilon": 1.0, "features": list(features), "supports": list(supports),
         "sizes": [50, 250, 1000, 4000], "gammas": [0.01, 0.1, 0.5], "wide_features": [10**5, 10**6],
         "wide_supports": [2, 4, 8], "wide_sizes": [10**7, 10**8],
     }  # fmt: skip
-    head = {"experiment": "kifer2012-theorem6", "paper": "kifer2012", "mechanism": "exp_mech", "seed": 1}
-    head |= {"neighbours": "add_remove", "settings": settings}
-    cells = [
-        {**head, "calibration": name, "point": {"design": design}} for name in ("paper", "tight") for design in designs
-    ]
-    return pd.concat([experiments.run(cell) for cell in cells], ignore_index=True)
+    points = [{"design": "planted"}, {"design": "rademacher"}]
+    return cells.rows("kifer2012-theorem6", settings, calibrations=("paper", "tight"), points=points)
 
 
-def theorem8(*, designs=("votes", "rademacher"), features=(8,), supports=(2, 3), repeats=4):
+def theorem8(*, designs=("votes", "rademacher")):
     """Rows of kifer2012-theorem8 by the experiment itself, which takes a second."""
     settings = {
-        "repeats": repeats, "epsilon": 0.5, "features": list(features), "supports": list(supports),
+        "repeats": 4, "epsilon": 0.5, "features": [8], "supports": [2, 3],
         "sizes": [1000, 2000], "blocks": [8, 64, 512], "wide_features": [30, 1000], "hadamard_features": [8],
     }  # fmt: skip
-    head = {"experiment": "kifer2012-theorem8", "paper": "kifer2012", "mechanism": "samp_agg", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "replace", "settings": settings}
-    return pd.concat([experiments.run({**head, "point": {"design": name}}) for name in designs], ignore_index=True)
+    return cells.rows("kifer2012-theorem8", settings, points=[{"design": design} for design in designs])
 
 
-def bounds(*, features=(8,), repeats=6):
+def bounds():
     """Rows of kifer2012-bounds by the experiment itself, without the nuclear norm, for which cvxpy is loaded."""
     settings = {
-        "repeats": repeats, "instances": 6, "draws": 100, "epsilon": 1.0, "delta": 1e-6, "sizes": [10**5],
+        "repeats": 6, "instances": 6, "draws": 100, "epsilon": 1.0, "delta": 1e-6, "sizes": [10**5],
         "records": 128, "ridge_multiples": [2.0], "gammas": [0.1, 0.9], "variances": [0.5], "growth": 64.0,
     }  # fmt: skip
-    head = {"experiment": "kifer2012-bounds", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove", "settings": settings}
-    return pd.concat([experiments.run({**head, "point": {"p": p}}) for p in features], ignore_index=True)
+    return cells.rows("kifer2012-bounds", settings, points=[{"p": 8}])
 
 
 @functools.cache
-def theorem2(*, epsilons=(1.0,), deltas=(0.0, 1e-6), designs=("q1", "half-plane")):
+def theorem2():
     """Rows of kifer2012-theorem2 by the experiment itself, which takes a second or two: made once."""
-    settings = {"epsilons": list(epsilons), "deltas": list(deltas), "curvature_epsilons": [1.0], "points": 4}
-    settings["ridge_multiples"] = [2.0]
-    head = {"experiment": "kifer2012-theorem2", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove", "settings": settings}
-    return pd.concat([experiments.run({**head, "point": {"design": name}}) for name in designs], ignore_index=True)
+    settings = {
+        "epsilons": [1.0],
+        "deltas": [0.0, 1e-6],
+        "curvature_epsilons": [1.0],
+        "points": 4,
+        "ridge_multiples": [2.0],
+    }
+    return cells.rows("kifer2012-theorem2", settings, points=[{"design": "q1"}, {"design": "half-plane"}])
 
 
 @functools.cache
-def bound(*, points=2, searched=(20.0,)):
+def bound():
     """Rows of kifer2012-bound by the experiment itself, which takes a second or two: made once."""
     settings = {
-        "epsilon": 1.0, "delta": 1e-6, "epsilon_range": [0.1, 4.0], "delta_range": [1e-8, 1e-3], "points": points,
-        "ridge_multiples": [2.0, 20.0], "searched_multiples": list(searched),
+        "epsilon": 1.0, "delta": 1e-6, "epsilon_range": [0.1, 4.0], "delta_range": [1e-8, 1e-3], "points": 2,
+        "ridge_multiples": [2.0, 20.0], "searched_multiples": [20.0],
     }  # fmt: skip
-    head = {"experiment": "kifer2012-bound", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    head |= {"calibration": "tight", "neighbours": "add_remove", "point": {"design": "q1"}}
-    return experiments.run({**head, "settings": settings})
+    return cells.rows("kifer2012-bound", settings, points=[{"design": "q1"}])
 
 
 @functools.cache
-def example1(*, indices=(1.0, 100.0, 10_000.0), designs=("q1", "rademacher"), repeats=20):
+def example1():
     """Rows of kifer2012-example1 by the experiment itself, which takes a second."""
-    settings = {"epsilon": 1.0, "delta": 1e-6, "huber_knee": 0.1, "indices": list(indices), "repeats": repeats}
-    head = {"experiment": "kifer2012-example1", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove", "settings": settings}
-    return pd.concat([experiments.run({**head, "point": {"design": name}}) for name in designs], ignore_index=True)
+    settings = {"epsilon": 1.0, "delta": 1e-6, "huber_knee": 0.1, "indices": [1.0, 100.0, 10_000.0], "repeats": 20}
+    return cells.rows("kifer2012-example1", settings, points=[{"design": "q1"}, {"design": "rademacher"}])
 
 
-def lasso(*, repeats=4):
+def lasso():
     """Rows of kifer2012-lasso in its shape, from random numbers: it needs a data set to run."""
     rng = np.random.default_rng(5)
     made = Rows(paper="kifer2012", experiment="kifer2012-lasso", neighbours="add_remove", dataset="diabetes")
@@ -211,9 +189,9 @@ def lasso(*, repeats=4):
             made.add(metric, value, **here, epsilon=np.inf, delta=0.0, l1_share=share)
         for calibration, epsilon, delta in itertools.product(("paper", "tight"), (1.0, 10.0), (0.0, 1e-6)):
             values = {
-                "relative_error": level["relative_error"] + rng.gamma(4.0, 0.3 / epsilon, repeats),
-                "support": np.minimum(11.0, level["support"] + rng.poisson(8 / epsilon, repeats)),
-                "overlap": rng.beta(2 + epsilon, 2, repeats),
+                "relative_error": level["relative_error"] + rng.gamma(4.0, 0.3 / epsilon, 4),
+                "support": np.minimum(11.0, level["support"] + rng.poisson(8 / epsilon, 4)),
+                "overlap": rng.beta(2 + epsilon, 2, 4),
             }
             here = {"mechanism": "objective", "calibration": calibration, "guarantee": "proved_exact", "delta": delta}
             here |= {"variant": "gaussian" if delta else "gamma", "epsilon": epsilon, "l1_share": share}
@@ -223,96 +201,81 @@ def lasso(*, repeats=4):
 
 
 @functools.cache
-def moor(*, designs=("linear-200", "logistic-500", "poisson-500"), epsilons=(0.4, 1.0), repeats=4):
+def moor():
     """Rows of li2021-moor by the experiment itself, which takes a second."""
     settings = {
-        "repeats": repeats, "side_repeats": max(1, repeats // 2), "side_zetas": ["unit"], "epsilons": list(epsilons),
+        "repeats": 4, "side_repeats": 2, "side_zetas": ["unit"], "epsilons": [0.4, 1.0],
         "strengths": [100.0, 0.05], "steps": 5, "budget_share": 0.5, "delta": 1e-4, "tolerance": 1e-9,
     }  # fmt: skip
-    head = {"experiment": "li2021-moor", "paper": "li2021", "mechanism": "napp", "seed": 1, "calibration": "paper"}
-    head |= {"neighbours": "add_remove", "settings": settings}
-    return pd.concat([experiments.run({**head, "point": {"design": name}}) for name in designs], ignore_index=True)
+    points = [{"design": design} for design in ("linear-200", "logistic-500", "poisson-500")]
+    return cells.rows("li2021-moor", settings, points=points)
 
 
 @functools.cache
-def simulations(*, designs=("linear-200", "logistic-500"), epsilons=(0.4, 1.0), repeats=4):
+def simulations():
     """Rows of li2021-simulations by the experiment itself, which takes two seconds: made once."""
     settings = {
-        "repeats": repeats, "deltas": [1e-4, 0.0], "strengths": [100.0, 0.05], "steps": 5, "budget_share": 0.5,
+        "repeats": 4, "deltas": [1e-4, 0.0], "strengths": [100.0, 0.05], "steps": 5, "budget_share": 0.5,
         "other_shares": [0.25], "test_rows": 300, "tolerance": 1e-6, "side_repeats": 2, "side_deltas": [1e-3],
         "side_zetas": ["typical", "unit"], "density_zetas": ["typical"],
     }  # fmt: skip
-    head = {"experiment": "li2021-simulations", "paper": "li2021", "mechanism": "napp", "seed": 1}
-    head |= {"neighbours": "add_remove", "settings": settings}
-    cells = [
-        {**head, "calibration": calibration, "point": {"design": design, "epsilon": epsilon}}
-        for calibration, design, epsilon in itertools.product(("paper", "corrected", "tight"), designs, epsilons)
-    ]
-    return pd.concat([experiments.run(cell) for cell in cells], ignore_index=True)
+    points = [{"design": name, "epsilon": epsilon} for name in ("linear-200", "logistic-500") for epsilon in (0.4, 1.0)]
+    return cells.rows("li2021-simulations", settings, calibrations=("paper", "corrected", "tight"), points=points)
 
 
 @functools.cache
-def recycling(*, designs=("linear-200",), epsilons=(0.4, 1.0), repeats=4):
+def recycling():
     """Rows of li2021-recycling by the experiment itself, which takes half a second."""
     settings = {
-        "repeats": repeats, "side_repeats": max(1, repeats // 2), "rounds": 3, "deltas": [1e-4, 0.0],
+        "repeats": 4, "side_repeats": 2, "rounds": 3, "deltas": [1e-4, 0.0],
         "strengths": [100.0, 0.05], "steps": 5, "budget_share": 0.5, "tolerance": 1e-6, "test_rows": 300,
         "side_zetas": ["typical"], "side_deltas": [1e-3], "density_zetas": ["typical"],
     }  # fmt: skip
-    head = {"experiment": "li2021-recycling", "paper": "li2021", "mechanism": "napp", "seed": 1}
-    head |= {"neighbours": "add_remove", "settings": settings}
-    cells = [
-        {**head, "calibration": calibration, "point": {"design": design, "epsilon": epsilon}}
-        for calibration, design, epsilon in itertools.product(("paper", "corrected"), designs, epsilons)
-    ]
-    return pd.concat([experiments.run(cell) for cell in cells], ignore_index=True)
+    points = [{"design": "linear-200", "epsilon": epsilon} for epsilon in (0.4, 1.0)]
+    return cells.rows("li2021-recycling", settings, calibrations=("paper", "corrected"), points=points)
 
 
-def li2021_adult(*, datasets=("adult", "breast-cancer"), epsilons=(0.1, 0.4, 1.0), repeats=4):
+def li2021_adult(*, epsilons=(0.1, 0.4, 1.0)):
     """Rows of li2021-adult in its shape, from random numbers: it needs a data set to run."""
     rng = np.random.default_rng(6)
     made = Rows(paper="li2021", experiment="li2021-adult", neighbours="add_remove", row="", delta=1e-4)
     six = [f"{kind}{moor}" for kind in ("erm", "vs", "vs_plus") for moor in ("", "-moor")]
     methods = [("paper", name) for name in six]
     methods += [(calibration, name) for calibration in ("corrected", "tight") for name in ("erm", "vs_plus")]
-    for dataset, strength in itertools.product(datasets, (0.1, 1.0)):
+    for dataset, strength in itertools.product(("adult", "breast-cancer"), (0.1, 1.0)):
         here = made.at(dataset=dataset, strength=strength, guarantee="none")
         level = here.at(mechanism="nonprivate", calibration="", epsilon=np.inf)
         for name in ("lasso", "lasso-2"):
             level.add("error", 0.15 + 0.002 * rng.random(), variant=name)
         for (calibration, name), epsilon in itertools.product(methods, epsilons):
-            value = 0.152 + rng.gamma(4.0, 0.002 / epsilon, repeats)
+            value = 0.152 + rng.gamma(4.0, 0.002 / epsilon, 4)
             here.add("error", value, mechanism="napp", calibration=calibration, variant=name, epsilon=epsilon)
     return made.frame()
 
 
 @functools.cache
-def augmentation(*, designs=("no-data", "linear-500"), repeats=3):
+def augmentation():
     """Rows of li2021-augmentation by the experiment itself, which takes a second."""
     settings = {
-        "repeats": repeats, "error_repeats": repeats, "wide_repeats": 2, "settled_repeats": 2, "draws": 2000,
+        "repeats": 3, "error_repeats": 3, "wide_repeats": 2, "settled_repeats": 2, "draws": 2000,
         "rows_added": [400, 2000],
         "augmented_rows": 2000, "iterations": 3, "settled_iterations": 12, "exact_iterations": 100, "strength": 1.0,
         "floor": 1.0, "kappa": 0.5, "bridge_gamma": 1.5, "reach": 3.0, "points": 40, "epsilon": 1.0, "delta": 1e-4,
         "budget_share": 0.5, "test_rows": 300,
     }  # fmt: skip
-    head = {"experiment": "li2021-augmentation", "paper": "li2021", "mechanism": "napp", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove", "settings": settings}
-    return pd.concat([experiments.run({**head, "point": {"design": name}}) for name in designs], ignore_index=True)
+    return cells.rows("li2021-augmentation", settings, points=[{"design": "no-data"}, {"design": "linear-500"}])
 
 
 @functools.cache
-def literal(*, designs=("linear-200", "poisson-500"), epsilons=(0.4, 1.0), repeats=2):
+def literal():
     """Rows of li2021-literal by the experiment itself, which takes a second."""
     settings = {
-        "repeats": repeats, "side_repeats": 1, "zetas": ["range", "typical", "unit"], "strengths": [100.0, 0.05],
+        "repeats": 2, "side_repeats": 1, "zetas": ["range", "typical", "unit"], "strengths": [100.0, 0.05],
         "steps": 3, "augmented_rows": 400, "iterations": 3, "delta": 1e-4, "side_deltas": [1e-3], "budget_share": 0.5,
         "test_rows": 300,
     }  # fmt: skip
-    head = {"experiment": "li2021-literal", "paper": "li2021", "mechanism": "napp", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove", "settings": settings}
-    points = [{"design": design, "epsilon": epsilon} for design, epsilon in itertools.product(designs, epsilons)]
-    return pd.concat([experiments.run({**head, "point": point}) for point in points], ignore_index=True)
+    points = [{"design": name, "epsilon": epsilon} for name in ("linear-200", "poisson-500") for epsilon in (0.4, 1.0)]
+    return cells.rows("li2021-literal", settings, points=points)
 
 
 @functools.cache
@@ -324,8 +287,7 @@ def li2021_bounds():
         "rate_epsilons": [0.3, 1.0], "lambdas": [0.1, 1.0], "deltas": [0.0, 1e-4], "gammas": [0.1, 0.9],
         "refits": [1, 2, 80], "instances": 10,
     }  # fmt: skip
-    head = {"experiment": "li2021-bounds", "paper": "li2021", "mechanism": "napp", "seed": 1, "calibration": "paper"}
-    return experiments.run({**head, "neighbours": "add_remove", "point": {"part": "all"}, "settings": settings})
+    return cells.rows("li2021-bounds", settings)
 
 
 @functools.cache
@@ -337,8 +299,7 @@ def further():
         "iterations": 3, "strength": 1.0, "cuts": [1.0, 4.0], "zetas": [1.0, 2.9], "strengths": [100.0, 0.05],
         "steps": 3, "delta": 1e-4, "budget_share": 0.5, "test_rows": 300,
     }  # fmt: skip
-    head = {"experiment": "li2021-further", "paper": "li2021", "mechanism": "napp", "seed": 1, "calibration": "paper"}
-    return experiments.run({**head, "neighbours": "add_remove", "point": {"part": "all"}, "settings": settings})
+    return cells.rows("li2021-further", settings)
 
 
 def of_figure(name):

@@ -1,23 +1,15 @@
 """Rows of dwork2018's experiments at scale tiny, and their comparison with formulas written anew from the paper."""
 
-from pathlib import Path
-
+import cells
 import pytest
-import yaml
-
-from dperm_pipeline import experiments, places
-
-CONFIG = Path(__file__).parents[2] / "config" / "experiments"
 
 
 def rows_of(topic, part="all", **settings):
     """Rows of one part of an experiment with the tiny settings of its configuration, other than `settings`."""
     name = f"dwork2018-{topic}"
-    told = yaml.safe_load((CONFIG / f"{name}.yaml").read_text(encoding="utf-8"))
-    fixed = {"mechanism": "exppw", "calibration": "paper", "neighbours": "replace", **places.experiments()[name].fixed}
-    cell = {"experiment": name, "paper": "dwork2018", **fixed, "seed": 1, "point": {"part": part}}
+    told = cells.configured(name)
     known = {**told["settings"]["tiny"], **told.get("common", {}), **settings}
-    return experiments.run({**cell, "settings": known})
+    return cells.rows(name, known, part=part)
 
 
 def select(rows, **where):

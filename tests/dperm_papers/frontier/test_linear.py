@@ -1,8 +1,10 @@
 """The frontier of linear models against fits that are written out here, with the same streams."""
 
-import fake_rows
+import cells
 import numpy as np
+import pandas as pd
 import pytest
+from chosen_rows import of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from sklearn.linear_model import LogisticRegression
 
@@ -21,12 +23,8 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def cell(neighbours):
-    named = {"mechanism": "objective", "calibration": "tight", "neighbours": neighbours} if neighbours else {}
-    return {
-        "experiment": NAME, "paper": "frontier", "seed": 3, **named, "point": {"dataset": "toy"}, "baseline": "toy",
-        "settings": SETTINGS,
-    }  # fmt: skip
+def cell(neighbours="add_remove"):
+    return cells.cell(NAME, SETTINGS, seed=3, point={"dataset": "toy"}, neighbours=neighbours)
 
 
 def records():
@@ -40,7 +38,7 @@ def rows(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("toy") / "toy.parquet")
     prepared.write(prepared.Dataset(*records(), Domain(x_norm=2.0, y_bound=1.0), "toy", {}, "binary"), path)
     found = [experiments.run(cell(relation), data=path, baseline="") for relation in ("add_remove", "replace")]
-    return fake_rows.pd.concat([experiments.run_baseline(cell(""), data=path), *found], ignore_index=True)
+    return pd.concat([experiments.run_baseline(cells.bare(cell()), data=path), *found], ignore_index=True)
 
 
 def split(repeat):
@@ -53,9 +51,7 @@ def split(repeat):
 
 
 def errors(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows.sort_values("repeat")["value"].to_numpy()
+    return of(rows, **where).sort_values("repeat")["value"].to_numpy()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import ast
 import inspect
 
-import fake_rows
+import cells
 import numpy as np
+import pandas as pd
 import pytest
 
 import dperm
@@ -23,12 +24,8 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def cell(neighbours):
-    named = {"mechanism": "gradient", "calibration": "tight", "neighbours": neighbours} if neighbours else {}
-    return {
-        "experiment": NAME, "paper": "frontier", "seed": 3, **named, "point": {"dataset": "toy"}, "baseline": "toy",
-        "settings": SETTINGS,
-    }  # fmt: skip
+def cell(neighbours="add_remove"):
+    return cells.cell(NAME, SETTINGS, seed=3, point={"dataset": "toy"}, neighbours=neighbours)
 
 
 def records():
@@ -42,7 +39,7 @@ def rows(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("toy") / "toy.parquet")
     prepared.write(prepared.Dataset(*records(), Domain(x_norm=2.0, y_bound=2.0), "toy", {}, "multiclass"), path)
     found = [experiments.run(cell(relation), data=path, baseline="") for relation in ("add_remove", "replace")]
-    return fake_rows.pd.concat([experiments.run_baseline(cell(""), data=path), *found], ignore_index=True)
+    return pd.concat([experiments.run_baseline(cells.bare(cell()), data=path), *found], ignore_index=True)
 
 
 def split(repeat):

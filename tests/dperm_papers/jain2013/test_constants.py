@@ -6,7 +6,7 @@ import fake_jain2013
 import numpy as np
 import pytest
 import together
-from chosen_rows import of
+from chosen_rows import number, of
 
 from dperm import kernels
 from dperm.mechanisms.kernel import definite
@@ -18,11 +18,6 @@ def rows():
     return fake_jain2013.constants()
 
 
-def value(rows, **where):
-    (found,) = of(rows, **where)["value"]
-    return found
-
-
 @pytest.mark.parametrize("total", [1000.0, 1e7])
 def test_algorithm_1_as_printed(rows, total):
     """R = L = C = lambda = epsilon = 1, delta = 1e-6, beta = 0.05, T = 10,000."""
@@ -30,9 +25,9 @@ def test_algorithm_1_as_printed(rows, total):
     B = total / (200 * math.sqrt(2 * length) * logs)
     eps0 = total / (200 * math.sqrt(B) * logs)
     here = of(rows, series="pinp", calibration="paper", total=total, queries=10_000)
-    assert value(here, metric="rounds") == pytest.approx(B)
-    assert value(here, metric="epsilon0") == pytest.approx(eps0)
-    assert value(here, metric="threshold") == pytest.approx(4 / eps0 * length)
+    assert number(here, metric="rounds") == pytest.approx(B)
+    assert number(here, metric="epsilon0") == pytest.approx(eps0)
+    assert number(here, metric="threshold") == pytest.approx(4 / eps0 * length)
     assert set(here["vacuous"]) == {int(B < 1 or 4 / eps0 * length >= 0.5)}
 
 
@@ -41,10 +36,10 @@ def test_algorithm_3_as_printed(rows):
     B = n / (100 * logs)
     eps0 = n / (10 * math.sqrt(B) * logs)
     here = of(rows, series="tdil", calibration="paper", total=n, d=10)
-    assert value(here, metric="rounds") == pytest.approx(B)
-    assert value(here, metric="epsilon0") == pytest.approx(eps0)
-    assert value(here, metric="threshold") == pytest.approx(4 / eps0 * math.log(2 * B / 0.05))
-    assert value(here, metric="net_digits") == pytest.approx(10 * math.log10(4 * eps0 * n / 10))
+    assert number(here, metric="rounds") == pytest.approx(B)
+    assert number(here, metric="epsilon0") == pytest.approx(eps0)
+    assert number(here, metric="threshold") == pytest.approx(4 / eps0 * math.log(2 * B / 0.05))
+    assert number(here, metric="net_digits") == pytest.approx(10 * math.log10(4 * eps0 * n / 10))
 
 
 def test_theorem_5(rows):
@@ -67,12 +62,12 @@ def test_what_is_drawn_has_the_sd_of_the_formula(rows, dataset):
 def test_the_formulas(rows):
     here = of(rows, series="noise", metric="sd", queries=10, epsilon=1.0)
     # Ten answers cost least by basic composition: epsilon/10 each at Delta_1 = 2 R^2/total.
-    assert value(here, mechanism="tddl", calibration="paper", variant="") == pytest.approx(
+    assert number(here, mechanism="tddl", calibration="paper", variant="") == pytest.approx(
         math.sqrt(2) * 10 * 2 * 8 / 1000
     )
-    one = value(here, mechanism="rkhs_gaussian", variant="")
-    assert value(here, mechanism="rkhs_gaussian", variant="fresh") == pytest.approx(math.sqrt(10) * one)
-    assert value(here, mechanism="explicit_output") == value(here, mechanism="tddl", calibration="tight") == one
+    one = number(here, mechanism="rkhs_gaussian", variant="")
+    assert number(here, mechanism="rkhs_gaussian", variant="fresh") == pytest.approx(math.sqrt(10) * one)
+    assert number(here, mechanism="explicit_output") == number(here, mechanism="tddl", calibration="tight") == one
     assert noise.monomials() == 29_260
 
 
@@ -97,8 +92,8 @@ def test_evaluations_are_counted(rows):
     # K(Z, X) once and K(Z, Z) once; of PINP also what the kernel is watched by.
     watched = sum(min(t, definite.MOST) for t in range(200))
     for n in (50, 100):
-        assert value(here, series="work-n", n=n, mechanism="tddl", calibration="paper") == 200 * n + 200**2
-        asked = value(here, series="work-n", n=n, mechanism="pinp", calibration="tight")
+        assert number(here, series="work-n", n=n, mechanism="tddl", calibration="paper") == 200 * n + 200**2
+        asked = number(here, series="work-n", n=n, mechanism="pinp", calibration="tight")
         assert 200 * n < asked <= 200 * n + 200 * 199 / 2 + watched
     counting = checks.Counting(kernels.linear())
     counting.counted()(np.ones((3, 2)), np.ones((4, 2)))

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import cells
 import numpy as np
 import pytest
 from scipy import optimize, sparse
@@ -31,11 +32,7 @@ SMALL = {"queries": [8], "public_points": 8, "row_splits": {"toy": [20, 8, 12]}}
 
 
 def cell(name="covertype-like", **settings):
-    return {
-        "experiment": "jain2013-covertype", "paper": "jain2013", "seed": 3, "mechanism": "tddl",
-        "calibration": "paper", "neighbours": "replace", "point": {"dataset": name},
-        "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("jain2013-covertype", SETTINGS | settings, seed=3, point={"dataset": name})
 
 
 def made(name="covertype-like", **settings):

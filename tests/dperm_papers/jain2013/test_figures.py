@@ -8,6 +8,7 @@ import fake_rows
 import numpy as np
 import pandas as pd
 import pytest
+from specified import words
 
 from dperm_papers.jain2013.constants.drawing import constants_table
 from dperm_papers.jain2013.constants.drawing_fig1 import MODELS, fig1
@@ -32,11 +33,6 @@ pytestmark = pytest.mark.slow
 def plain(draw, made_up):
     """Draw made-up rows as they come, once for all tests that look at the figure; they change nothing in it."""
     return draw(made_up())
-
-
-def words(figure):
-    said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
-    return said.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def means(rows, over, **where):

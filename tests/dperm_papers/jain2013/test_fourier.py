@@ -2,8 +2,10 @@
 
 import math
 
+import cells
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm import noise
 from dperm.accounting import gaussian
@@ -23,17 +25,12 @@ SETTINGS = {
 def found(tmp_path_factory):
     path = tmp_path_factory.mktemp("fourier") / "data.parquet"
     prepared.write(synthetic.covertype_like(420, 1), path)
-    cell = {
-        "experiment": "jain2013-fourier", "paper": "jain2013", "seed": 3, "mechanism": "random_features",
-        "calibration": "paper", "neighbours": "replace", "point": {"dataset": "covertype-like"},
-        "baseline": "covertype-like", "settings": SETTINGS,
-    }  # fmt: skip
+    cell = cells.cell("jain2013-fourier", SETTINGS, seed=3, point={"dataset": "covertype-like"})
     return experiments.run(cell, data=str(path))
 
 
 def mean(frame, **where):
-    for name, wanted in where.items():
-        frame = frame[frame[name] == wanted]
+    frame = of(frame, **where)
     assert len(frame) == 2
     return frame["value"].mean()
 

@@ -3,8 +3,10 @@
 import dataclasses
 import math
 
+import cells
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
@@ -28,10 +30,7 @@ SETTINGS = {
 
 
 def cell(name="kdd-like", **settings):
-    return {
-        "experiment": "jain2013-kdd", "paper": "jain2013", "seed": 3, "mechanism": "tddl", "calibration": "paper",
-        "neighbours": "replace", "point": {"dataset": name}, "baseline": name, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("jain2013-kdd", SETTINGS | settings, seed=3, point={"dataset": name})
 
 
 def made(name="kdd-like", data="", **settings):
@@ -50,9 +49,7 @@ def found(tmp_path_factory):
 
 def value(frame, **where):
     """The values under some conditions, by repeat."""
-    for name, wanted in where.items():
-        frame = frame[frame[name] == wanted]
-    return frame.sort_values("repeat")["value"].to_numpy()
+    return of(frame, **where).sort_values("repeat")["value"].to_numpy()
 
 
 def fetched(path, test=90):

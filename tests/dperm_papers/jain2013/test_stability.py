@@ -5,6 +5,7 @@ import fake_jain2013
 import numpy as np
 import pytest
 import together
+from chosen_rows import measured
 from scipy import optimize
 
 from dperm import kernels
@@ -96,11 +97,8 @@ def test_coordinates_have_the_kernels_products(name):
 
 
 def ratios(rows, **where):
-    mask = rows["metric"] == "excess"
-    for name, wanted in where.items():
-        mask &= rows[name] == wanted
-    assert mask.any()
-    return rows[mask].assign(ratio=1 + rows.loc[mask, "value"])
+    found = measured(rows, "excess", **where)
+    return found.assign(ratio=1 + found["value"])
 
 
 @pytest.mark.parametrize(("kernel", "square"), [("linear", 1.0), ("cubic", 8.0), ("gaussian", 1.0)])

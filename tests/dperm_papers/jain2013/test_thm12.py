@@ -2,6 +2,7 @@
 
 import math
 
+import cells
 import numpy as np
 import pytest
 from scipy import stats
@@ -17,10 +18,7 @@ SETTINGS = {
 
 
 def cell(part="all", **settings):
-    return {
-        "paper": "jain2013", "experiment": "jain2013-thm12", "mechanism": "tddl", "calibration": "paper",
-        "neighbours": "replace", "seed": 5, "point": {"part": part}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("jain2013-thm12", SETTINGS | settings, seed=5, part=part)
 
 
 def test_the_lengths_of_the_walk_have_the_law_of_the_walk():

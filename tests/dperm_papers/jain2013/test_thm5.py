@@ -2,6 +2,7 @@
 
 import math
 
+import cells
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,10 +28,7 @@ SETTINGS = {
 
 
 def cell(part, **settings):
-    return {
-        "paper": "jain2013", "experiment": "jain2013-thm5", "mechanism": "tddl", "calibration": "paper",
-        "neighbours": "replace", "seed": 5, "point": {"part": part}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("jain2013-thm5", SETTINGS | settings, seed=5, part=part)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import math
 
+import cells
 import numpy as np
 import pytest
 import together
@@ -25,10 +26,7 @@ SETTINGS = {
 
 
 def cell(part="all", **settings):
-    return {
-        "paper": "jain2013", "experiment": "jain2013-thm8", "mechanism": "tdil", "calibration": "paper",
-        "neighbours": "replace", "seed": 5, "point": {"part": part}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("jain2013-thm8", SETTINGS | settings, seed=5, part=part)
 
 
 @pytest.fixture(scope="module")

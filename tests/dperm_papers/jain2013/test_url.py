@@ -1,5 +1,6 @@
 """jain2013-url: a linear machine in many columns, and noise on those that a row touches."""
 
+import cells
 import numpy as np
 import pytest
 from scipy import sparse
@@ -21,10 +22,7 @@ SETTINGS = {
 
 
 def cell(**settings):
-    return {
-        "experiment": "jain2013-url", "paper": "jain2013", "seed": 3, "mechanism": "tddl", "calibration": "paper",
-        "neighbours": "replace", "point": {"dataset": "url-5700"}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("jain2013-url", SETTINGS | settings, seed=3, point={"dataset": "url-5700"})
 
 
 def splits(path, count):

@@ -5,6 +5,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm import losses
 from dperm.accounting import gaussian, objective
@@ -24,9 +25,7 @@ def rows():
 
 def points(rows, **where):
     """Epsilon, delta, log(1 + lambda/Delta) and sigma/zeta of every row that is asked for."""
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    for row in rows.itertuples():
+    for row in of(rows, **where).itertuples():
         yield row.epsilon, row.delta, math.log1p(row.epsilon / row.ridge_multiple), row.value
 
 

@@ -3,6 +3,7 @@
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm_papers.kifer2012.bound import figures as bound
 
@@ -15,9 +16,7 @@ def rows():
 
 
 def values(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows.sort_values(where["row"])["value"].to_numpy()
+    return of(rows, **where).sort_values(where["row"])["value"].to_numpy()
 
 
 def line_of(axis, colour, style="-"):

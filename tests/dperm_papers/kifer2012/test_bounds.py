@@ -3,9 +3,11 @@
 import itertools
 import math
 
+import cells
 import cvxpy as cp
 import numpy as np
 import pytest
+from chosen_rows import measured
 from scipy import optimize
 
 from dperm import seeds
@@ -26,11 +28,7 @@ FACTOR = math.sqrt(8 * math.log(2 / DELTA) + 4 * EPSILON) / EPSILON
 
 
 def cell(p=P, **settings):
-    return {
-        "experiment": "kifer2012-bounds", "paper": "kifer2012", "seed": 5, "mechanism": "objective",
-        "calibration": "paper", "neighbours": "add_remove", "point": {"p": float(p)},
-        "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("kifer2012-bounds", SETTINGS | settings, seed=5, point={"p": float(p)})
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +37,7 @@ def rows():
 
 
 def of(rows, metric, **where):
-    for name, value in {"metric": metric, **where}.items():
-        rows = rows[rows[name] == value]
-    assert len(rows)
-    return rows["value"].to_numpy()
+    return measured(rows, metric, **where)["value"].to_numpy()
 
 
 def gaussian_tilts(problem, design, zeta):

@@ -3,6 +3,8 @@
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
+from specified import words
 
 from dperm_papers.kifer2012.bounds import drawing
 from dperm_papers.kifer2012.bounds import figures as bounds
@@ -22,11 +24,8 @@ def line(rows, place, reading="printed", gamma=None):
     return plain[here].iloc[0], words[here].iloc[0]
 
 
-def of(rows, metric, row, form="printed", **where):
-    rows = rows[(rows["metric"] == metric) & (rows["row"] == row) & (rows["form"] == form)]
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
+def printed(rows, metric, row, **where):
+    return of(rows, metric=metric, row=row, form="printed", **where)
 
 
 @pytest.mark.slow
@@ -34,7 +33,7 @@ def test_the_table_counts_violations_and_finds_the_largest_ratio(rows):
     for gamma in (0.1, 0.9):
         for place, row in (("Theorem 30 (a)", "theorem-30-a"), ("Theorem 26.2", "theorem-26.2")):
             plain, _ = line(rows, place, gamma=gamma)
-            ratios, hits = (of(rows, metric, row, gamma=gamma) for metric in ("ratio", "violated"))
+            ratios, hits = (printed(rows, metric, row, gamma=gamma) for metric in ("ratio", "violated"))
             assert plain["instances"] == len(ratios) and plain["violations"] == (ratios["value"] > 1).sum()
             assert plain["largest measured/bound"] == ratios["value"].max()
             assert plain["highest rate"] == max(
@@ -42,18 +41,18 @@ def test_the_table_counts_violations_and_finds_the_largest_ratio(rows):
             )
     assert line(rows, "Theorem 30 (a)", gamma=0.9)[0]["violations"] > 0
     plain, words = line(rows, "Claim 22")
-    assert plain["largest measured/bound"] == 1 + of(rows, "excess", "claim-22")["value"].max()
+    assert plain["largest measured/bound"] == 1 + printed(rows, "excess", "claim-22")["value"].max()
     assert words["gamma"] == words["highest rate"] == words["largest difference"] == "–"
     plain, words = line(rows, "Lemma 15")
-    assert plain["largest difference"] == of(rows, "excess", "lemma-15")["value"].max()
-    assert plain["violations"] == (of(rows, "excess", "lemma-15")["value"] > 1e-9).sum() > 0
+    assert plain["largest difference"] == printed(rows, "excess", "lemma-15")["value"].max()
+    assert plain["violations"] == (printed(rows, "excess", "lemma-15")["value"] > 1e-9).sum() > 0
     assert words["largest measured/bound"] == "–"
 
 
 def test_a_violation_within_the_slack_is_none(rows):
     changed = rows.copy()
-    first = of(rows, "excess", "lemma-24", dataset="hadamard", repeat=0, variant="gamma").index
-    slack = of(rows, "slack", "lemma-24", dataset="hadamard", repeat=0, variant="gamma").index
+    first = printed(rows, "excess", "lemma-24", dataset="hadamard", repeat=0, variant="gamma").index
+    slack = printed(rows, "slack", "lemma-24", dataset="hadamard", repeat=0, variant="gamma").index
     changed.loc[first, "value"], changed.loc[slack, "value"] = 1e-3, 2e-3
     assert line(changed, "Lemma 24")[0]["violations"] == 0
     changed.loc[slack, "value"] = 1e-4
@@ -70,14 +69,14 @@ def test_ranges_and_rates_are_drawn_from_the_rows(rows):
     ends = {
         part.get_color(): part.get_xdata() for part in drawn if part.get_linewidth() < 1 and part.get_xdata()[1] < 1
     }
-    expected = 1 + of(rows, "excess", "lemma-3", dataset="extremal")["value"]
+    expected = 1 + printed(rows, "excess", "lemma-3", dataset="extremal")["value"]
     np.testing.assert_allclose(ends["#0072B2"], [expected.min(), expected.max()])
-    printed = next(part for part in right.containers if part[0].get_marker() == "^")
+    shown = next(part for part in right.containers if part[0].get_marker() == "^")
     rate = [
-        max(g["value"].mean() for _, g in of(rows, "violated", "theorem-30-a", gamma=gamma).groupby("dataset"))
+        max(g["value"].mean() for _, g in printed(rows, "violated", "theorem-30-a", gamma=gamma).groupby("dataset"))
         for gamma in (0.1, 0.9)
     ]
-    np.testing.assert_allclose(printed[0].get_ydata(), rate)
+    np.testing.assert_allclose(shown[0].get_ydata(), rate)
     assert [label.get_text() for label in right.get_xticklabels()] == ["0.1", "0.9"]
 
 
@@ -92,7 +91,7 @@ def test_what_could_not_be_measured_is_said(rows):
     broken = fake_rows.fail(rows, (rows["row"] == "definition-2.4") & (rows["metric"] != "slack"))
     with style.applied():
         figure = drawing.bounds(broken)
-    text = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    text = words(figure)
     lost = ((rows["row"] == "definition-2.4") & (rows["metric"] != "slack")).sum()
     assert f"{lost} numbers could not be measured and are left out" in text
     assert "Definition 2.4" not in [label.get_text() for label in figure.axes[0].get_yticklabels()]

@@ -6,6 +6,7 @@ import fake_rows
 import numpy as np
 import pytest
 from chosen_rows import of
+from specified import words
 
 from dperm_papers.kifer2012.example1 import figures as example1
 
@@ -25,7 +26,7 @@ def test_three_panels_with_the_limit_and_each_index(rows):
     assert len(cdf.lines) == 4 and len(profile.lines) == 8
     drawn = next(line for line in distance.lines if line.get_marker() == "o")
     np.testing.assert_allclose(drawn.get_ydata(), of(huber, metric="distance").sort_values("index")["value"])
-    text = " ".join(text.get_text() for text in figure.texts)
+    text = words(figure)
     assert f"{of(huber, metric='atom')['value'].item():.3f}" in text
 
 
@@ -37,5 +38,5 @@ def test_profiles_are_those_of_the_record_that_the_caption_names(rows):
     here = of(rows, metric="profile", loss="huber", index=math.inf, direction="adding", target=0.05).sort_values("at")
     shown = adding.get_ydata()
     np.testing.assert_allclose(shown[shown > shown.min()], here["value"][shown > shown.min()])
-    text = " ".join(text.get_text() for text in figure.texts)
-    assert "y = 0.05" in text.replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
+    text = words(figure)
+    assert "y = 0.05" in text

@@ -2,6 +2,7 @@
 
 import math
 
+import cells
 import cvxpy
 import numpy as np
 import pandas as pd
@@ -23,11 +24,7 @@ P, N = 4, 192  # private rows: 320 * 0.75 * 0.8
 
 
 def cell(calibration="paper", **settings):
-    return {
-        "experiment": "kifer2012-lasso", "paper": "kifer2012", "seed": 3, "mechanism": "objective",
-        "calibration": calibration, "neighbours": "add_remove", "point": {"dataset": "toy"}, "baseline": "toy",
-        "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("kifer2012-lasso", SETTINGS | settings, seed=3, point={"dataset": "toy"}, calibration=calibration)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,11 @@
 """The figure and table of kifer2012-lasso show the rows, and say what is missing."""
 
-import itertools
-
 import fake_rows
 import numpy as np
+import pandas as pd
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scipy import stats
+from specified import assert_nothing_overlaps, assert_ticks_are_apart, words
 
 from dperm.errors import ConfigError
 from dperm_papers.kifer2012.lasso import figures as lasso
@@ -22,10 +21,6 @@ def rows():
 
 def lines_of(axis):
     return [line for line in axis.lines if line.get_marker() in list("os^D")]
-
-
-def words(figure):
-    return " ".join(" ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ").split())
 
 
 def test_each_panel_has_a_line_for_each_strength_and_calibration(rows):
@@ -69,20 +64,12 @@ def test_one_data_set_and_metric_share_their_axis_and_counts_start_at_zero(rows)
 def test_no_text_leaves_the_figure_or_covers_another(rows, many):
     frame = rows
     if many:
-        frame = fake_rows.pd.concat([rows, rows.assign(dataset="adult", epsilon=rows["epsilon"] * 3)])
-        frame = fake_rows.pd.concat([frame, frame.assign(epsilon=frame["epsilon"] * 1.7)])
+        frame = pd.concat([rows, rows.assign(dataset="adult", epsilon=rows["epsilon"] * 3)])
+        frame = pd.concat([frame, frame.assign(epsilon=frame["epsilon"] * 1.7)])
     with style.applied():
         figure = lasso.lasso(frame)
-        FigureCanvasAgg(figure).draw()
-    panels = [axis.get_tightbbox() for axis in figure.axes]
-    caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
-    for box in (*panels, caption, legend):
-        assert figure.bbox.x0 - 1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1
-        assert figure.bbox.y0 - 1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1
-    assert caption.y1 <= legend.y0 + 1 and all(legend.y1 <= panel.y0 + 1 for panel in panels)
-    for axis in figure.axes:
-        ticks = [label.get_window_extent() for label in axis.get_xticklabels() if label.get_visible()]
-        assert all(left.x1 <= right.x0 for left, right in itertools.pairwise(ticks))
+        assert_nothing_overlaps(figure)
+    assert_ticks_are_apart(figure)
 
 
 @pytest.mark.slow
@@ -98,7 +85,7 @@ def test_failures_are_said_and_not_drawn(rows):
 
 
 def test_too_many_strengths_are_refused(rows):
-    more = fake_rows.pd.concat([rows, rows.assign(l1_share=0.1), rows.assign(l1_share=0.2)])
+    more = pd.concat([rows, rows.assign(l1_share=0.1), rows.assign(l1_share=0.2)])
     with pytest.raises(ConfigError, match="5 are too many lines for one figure; at most 4"):
         lasso.lasso(more)
 

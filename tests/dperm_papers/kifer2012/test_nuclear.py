@@ -3,6 +3,7 @@
 import math
 import types
 
+import cells
 import numpy as np
 import pytest
 
@@ -11,7 +12,6 @@ from dperm.losses import huber
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.kifer2012.bounds import nuclear
-from dperm_pipeline import experiments
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -121,11 +121,7 @@ def test_the_2_x_2_matrices_are_in_the_rows_of_p_4():
         "repeats": 2, "instances": 2, "draws": 2000, "epsilon": 1.0, "delta": 1e-6, "sizes": [10**6], "records": 64,
         "ridge_multiples": [2.0], "gammas": [0.5], "variances": [0.5], "growth": 64.0,
     }  # fmt: skip
-    cell = {
-        "experiment": "kifer2012-bounds", "paper": "kifer2012", "seed": 5, "mechanism": "objective",
-        "calibration": "paper", "neighbours": "add_remove", "point": {"p": 4}, "settings": settings,
-    }  # fmt: skip
-    rows = experiments.run(cell)
+    rows = cells.rows("kifer2012-bounds", settings, seed=5, points=[{"p": 4}])
     here = rows[rows["dataset"] == "matrices"]
     assert set(here["status"]) == {"ok"} and set(here["form"]) == {"printed", "tight"}
     assert len(here[here["row"] == "nuclear-prox"]) == 8 and not rows["row"].str.startswith("definition").any()

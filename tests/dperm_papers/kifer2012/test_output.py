@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import cells
 import gaussian_curve
 import numpy as np
 import pandas as pd
@@ -30,11 +31,14 @@ METHODS = {
 
 
 def cell(mechanism="objective", **settings):
-    return {
-        "experiment": "kifer2012-output", "paper": "kifer2012", "seed": 3, "mechanism": mechanism,
-        "calibration": METHODS[mechanism], "neighbours": "add_remove", "point": {"dataset": "toy", "epsilon": 1.0},
-        "baseline": "toy", "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell(
+        "kifer2012-output",
+        SETTINGS | settings,
+        seed=3,
+        point={"dataset": "toy", "epsilon": 1.0},
+        mechanism=mechanism,
+        calibration=METHODS[mechanism],
+    )
 
 
 def cell_of(toy, **settings):

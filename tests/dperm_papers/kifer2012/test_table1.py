@@ -2,6 +2,7 @@
 
 import math
 
+import cells
 import numpy as np
 import pytest
 from chosen_rows import of
@@ -23,11 +24,7 @@ SETTINGS = {
 
 
 def cell(**settings):
-    return {
-        "experiment": "kifer2012-table1", "paper": "kifer2012", "seed": 3, "mechanism": "objective",
-        "calibration": "paper", "neighbours": "add_remove", "point": {"p": float(P)},
-        "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("kifer2012-table1", SETTINGS | settings, seed=3, point={"p": float(P)})
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
+from specified import words
 
 from dperm_papers.kifer2012.table1 import figures as table1
 
@@ -13,10 +15,7 @@ def rows():
 
 
 def means(rows, **where):
-    rows = rows[(rows["metric"] == "excess_risk") & (rows["status"] == "ok")]
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
+    return of(rows, metric="excess_risk", status="ok", **where)
 
 
 def test_slopes_are_those_between_the_means(rows):
@@ -69,5 +68,5 @@ def test_what_failed_is_said(rows):
     broken = rows.copy()
     mask = (broken["metric"] == "excess_risk") & (broken["repeat"] == 0) & (broken["row"] == "theorem-5")
     broken.loc[mask, ["value", "status"]] = [np.nan, "failed"]
-    text = " ".join(text.get_text() for text in table1.table1(broken).texts)
+    text = words(table1.table1(broken))
     assert "did not converge and are left out" in text

@@ -3,6 +3,7 @@
 import math
 from itertools import combinations
 
+import cells
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
@@ -22,10 +23,7 @@ SPENDING = case_study.Spending(EPSILON, DELTA, "paper", "add_remove")
 
 def cell(part, problems=None, **settings):
     settings = {"repeats": 2, "draws": 3, "epsilon": EPSILON, "delta": DELTA, "problems": problems or {}} | settings
-    return {
-        "experiment": "kifer2012-table2", "paper": "kifer2012", "seed": 5, "mechanism": "sparse",
-        "calibration": "paper", "neighbours": "add_remove", "point": {"part": part}, "settings": settings,
-    }  # fmt: skip
+    return cells.cell("kifer2012-table2", settings, seed=5, part=part)
 
 
 def scores_by_records(X, y, size):

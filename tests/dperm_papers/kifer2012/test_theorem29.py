@@ -6,6 +6,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import number
 from scipy import integrate, optimize, stats
 
 from dperm.errors import ConfigError
@@ -81,15 +82,8 @@ def test_many_records_agree_with_a_simulation_from_records():
         at = ones == k
         values[at] = np.interp(-b[at], k * low + (n - k) * high + curvature * grid, risks)
     rows = fake_rows.theorem29()
-    exact = of(rows, dataset="coin", n=1000, row="printed", metric="excess_risk")
+    exact = number(rows, dataset="coin", n=1000, row="printed", metric="excess_risk")
     assert abs(values.mean() - exact) < 4.5 * values.std() / math.sqrt(repeats) + 1e-8
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    (found,) = rows["value"]
-    return found
 
 
 def test_bounds_ratios_and_curvatures_are_the_printed_ones():
@@ -104,14 +98,16 @@ def test_bounds_ratios_and_curvatures_are_the_printed_ones():
     printed = theorem29.mean_excess(m, q, curvature=0.5 * steep / norm, scale=sigma)
     mended = theorem29.mean_excess(m, q, curvature=0.5 * (steep + math.sqrt(n)) / norm, scale=sigma)
     plain = theorem29.mean_excess_without_privacy(m, q)
-    assert of(rows, metric="excess_risk", variant="gaussian", row="printed", **here) == pytest.approx(
+    assert number(rows, metric="excess_risk", variant="gaussian", row="printed", **here) == pytest.approx(
         printed, rel=1e-12
     )
-    assert of(rows, metric="excess_risk", variant="gaussian", row="mended", **here) == pytest.approx(mended, rel=1e-12)
-    assert of(rows, metric="private_ratio", row="printed", **here) == pytest.approx(printed / plain, rel=1e-12)
-    assert of(rows, metric="bound", row="printed", **here) == pytest.approx(0.5 * steep * norm / n)
+    assert number(rows, metric="excess_risk", variant="gaussian", row="mended", **here) == pytest.approx(
+        mended, rel=1e-12
+    )
+    assert number(rows, metric="private_ratio", row="printed", **here) == pytest.approx(printed / plain, rel=1e-12)
+    assert number(rows, metric="bound", row="printed", **here) == pytest.approx(0.5 * steep * norm / n)
     expected = 0.5 * norm * (steep / n + 1 / math.sqrt(n))
-    assert of(rows, metric="bound", row="mended", **here) == pytest.approx(expected)
+    assert number(rows, metric="bound", row="mended", **here) == pytest.approx(expected)
     # Privacy needs l'' <= epsilon Delta/2: the statements of all rows are proved.
     assert set(rows.loc[rows["variant"] == "gaussian", "guarantee"]) == {"proved_exact"}
 
@@ -121,8 +117,8 @@ def test_coins_of_fewer_than_four_records_are_left_out_and_the_ratio_depends_on_
     ratios = rows[(rows["metric"] == "private_ratio") & (rows["row"] == "printed")]
     assert sorted(zip(ratios["n"], ratios["p"], strict=True)) == [(64, 8), (64, 16), (128, 8), (128, 16), (128, 32)]
     for p in (8, 16):
-        few = of(rows, metric="private_ratio", row="printed", n=64, p=p)
-        assert few == pytest.approx(of(rows, metric="private_ratio", row="printed", n=128, p=2 * p), rel=1e-9)
+        few = number(rows, metric="private_ratio", row="printed", n=64, p=p)
+        assert few == pytest.approx(number(rows, metric="private_ratio", row="printed", n=128, p=2 * p), rel=1e-9)
 
 
 def test_what_cannot_be_run_is_refused():

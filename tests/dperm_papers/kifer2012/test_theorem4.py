@@ -2,11 +2,12 @@
 
 import math
 
+import cells
 import fake_rows
 import numpy as np
 import pytest
 import together
-from chosen_rows import of
+from chosen_rows import number, of
 from scipy import special, stats
 
 from dperm.domain import Budget, Domain
@@ -24,11 +25,6 @@ DELTA = 1e-6
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.theorem4(features=(8, 128))
-
-
-def value(rows, **where):
-    (found,) = of(rows, **where)["value"]
-    return found
 
 
 # -- the integral ----------------------------------------------------------------------------------------------------
@@ -159,8 +155,8 @@ def test_risks_and_bounds_are_the_literal_ones(rows, row, design, noise):
     here = {"calibration": "paper", "row": row, "dataset": design, "variant": noise, "p": 128}
     for n, sizing in ((10**6, "fixed"), (100 * 128**2, "100 p^2")):
         risk, bound = literal(128, noise, row, design, n)
-        assert value(rows, metric="excess_risk", n=n, sizing=sizing, **here) == pytest.approx(risk, rel=1e-6)
-        assert value(rows, metric="bound", n=n, sizing=sizing, **here) == pytest.approx(bound, rel=1e-12)
+        assert number(rows, metric="excess_risk", n=n, sizing=sizing, **here) == pytest.approx(risk, rel=1e-6)
+        assert number(rows, metric="bound", n=n, sizing=sizing, **here) == pytest.approx(bound, rel=1e-12)
 
 
 def test_risks_are_those_of_the_experiment_of_table_1(rows):
@@ -171,7 +167,7 @@ def test_risks_are_those_of_the_experiment_of_table_1(rows):
         for row, noise in (("theorem-4.1", "gamma"), ("theorem-4.2", "gaussian")):
             for design in ("extremal", "hadamard"):
                 runs = of(repeated, metric="excess_risk", row=row, dataset=design, n=10**6)["value"]
-                exact = value(
+                exact = number(
                     rows, metric="excess_risk", row="theorem-4", variant=noise, dataset=design, n=10**6, p=8,
                     calibration=name,
                 )  # fmt: skip
@@ -181,19 +177,19 @@ def test_risks_are_those_of_the_experiment_of_table_1(rows):
 def test_ratios_are_quotients_of_the_risks(rows):
     here = {"calibration": "paper", "p": 128, "sizing": "100 p^2"}
     risk = {
-        (row, design, noise): value(rows, metric="excess_risk", row=row, dataset=design, variant=noise, **here)
+        (row, design, noise): number(rows, metric="excess_risk", row=row, dataset=design, variant=noise, **here)
         for row, design in (("theorem-4", "extremal"), ("theorem-5", "hadamard"))
         for noise in ("gamma", "gaussian")
     }
     for row, design in (("theorem-4", "extremal"), ("theorem-5", "hadamard")):
         expected = risk[row, design, "gamma"] / risk[row, design, "gaussian"]
-        assert value(rows, metric="risk_ratio", row=row, dataset=design, **here) == pytest.approx(expected)
+        assert number(rows, metric="risk_ratio", row=row, dataset=design, **here) == pytest.approx(expected)
     # The noise's part of Theorem 5's risk: E B^2 alone, 4 p (p + 1) against p (8 log(2/delta) + 4).
     expected = 4 * 129 / (8 * math.log(2 / DELTA) + 4)
-    assert value(rows, metric="noise_ratio", row="theorem-5", dataset="hadamard", **here) == pytest.approx(expected)
+    assert number(rows, metric="noise_ratio", row="theorem-5", dataset="hadamard", **here) == pytest.approx(expected)
     for noise in ("gamma", "gaussian"):
         expected = risk["theorem-4", "extremal", noise] / risk["theorem-5", "hadamard", "gaussian"]
-        assert value(rows, metric="over_nice", row="theorem-4", variant=noise, **here) == pytest.approx(expected)
+        assert number(rows, metric="over_nice", row="theorem-4", variant=noise, **here) == pytest.approx(expected)
 
 
 def test_stage_two_spends_half_of_epsilon(rows):
@@ -204,7 +200,7 @@ def test_stage_two_spends_half_of_epsilon(rows):
     wide, narrow = zeta * math.sqrt(p * math.log(1 / DELTA)) / (e * T), 2 * p / e
     extremal = 0.5 * wide * ((wide * T) ** 2 + square) / (2 * wide) ** 2
     hadamard = 0.5 * n * ((narrow * T) ** 2 + square) / (n + narrow) ** 2
-    found = value(rows, metric="over_nice", row="stage-two", p=128, calibration="paper")
+    found = number(rows, metric="over_nice", row="stage-two", p=128, calibration="paper")
     assert found == pytest.approx(extremal / hadamard, rel=1e-6)
     assert set(of(rows, row="stage-two")["epsilon"]) == {0.5}
 
@@ -216,7 +212,7 @@ def test_the_crossover_is_the_first_p_of_a_scan(rows):
         for p in range(8, 200)
     ]
     first = 8 + int(np.argmax(np.array(ratios) > 1))
-    assert all(np.diff(ratios) > 0) and value(rows, metric="crossover", calibration="paper") == first == 53
+    assert all(np.diff(ratios) > 0) and number(rows, metric="crossover", calibration="paper") == first == 53
 
 
 def test_a_loose_bound_costs_what_lemma_3_says(rows):
@@ -226,14 +222,14 @@ def test_a_loose_bound_costs_what_lemma_3_says(rows):
         factor = 2 * (8 * math.log(2 / DELTA) + 4) / L + 0.5
         bound = 2 * p**1.5 * R * math.sqrt(p * L) / n * factor
         here = {"row": "loose", "p": p, "looseness": loose, "calibration": "paper"}
-        risk = value(rows, metric="excess_risk", **here)
-        assert value(rows, metric="excess", **here) == pytest.approx(risk / bound - 1)
+        risk = number(rows, metric="excess_risk", **here)
+        assert number(rows, metric="excess", **here) == pytest.approx(risk / bound - 1)
     # With R = T it is the risk of Theorem 4.
-    same = value(
+    same = number(
         rows, metric="excess_risk", row="theorem-4", variant="gaussian", dataset="extremal", p=p, sizing="100 p^2",
         calibration="paper",
     )  # fmt: skip
-    assert value(rows, metric="excess_risk", **{**here, "looseness": 1.0}) == same
+    assert number(rows, metric="excess_risk", **{**here, "looseness": 1.0}) == same
 
 
 def test_distortions_are_those_of_drawn_noise(rows):
@@ -245,18 +241,18 @@ def test_distortions_are_those_of_drawn_noise(rows):
         output_noise = rng.gamma(p, zeta / Delta, 200_000)
         expected = objective_noise.mean() / output_noise.mean()
         here = {"row": "distort", "p": p, "gram_multiple": multiple, "calibration": "paper"}
-        assert value(rows, metric="noise_ratio", **here) == pytest.approx(expected, rel=0.01)
-        ratio = value(rows, metric="noise_ratio", **here)
-        assert value(rows, metric="excess", **here) == pytest.approx(sign * (ratio - 1)) and sign * (ratio - 1) < 0
+        assert number(rows, metric="noise_ratio", **here) == pytest.approx(expected, rel=0.01)
+        ratio = number(rows, metric="noise_ratio", **here)
+        assert number(rows, metric="excess", **here) == pytest.approx(sign * (ratio - 1)) and sign * (ratio - 1) < 0
 
 
 def test_lengths_and_their_bounds_are_in_units_of_zeta_over_epsilon(rows):
     beta = math.sqrt(8 * math.log(2 / DELTA) + 4)
     here = {"calibration": "paper", "p": 8}
-    assert value(rows, metric="noise_length", variant="gaussian", quantile=0.5, **here) == pytest.approx(
+    assert number(rows, metric="noise_length", variant="gaussian", quantile=0.5, **here) == pytest.approx(
         beta * stats.chi.median(8)
     )
-    assert value(rows, metric="noise_length", variant="gamma", quantile=0.99, **here) == pytest.approx(
+    assert number(rows, metric="noise_length", variant="gamma", quantile=0.99, **here) == pytest.approx(
         2 * stats.gamma.ppf(0.99, 8)
     )
     bounds = {
@@ -264,7 +260,7 @@ def test_lengths_and_their_bounds_are_in_units_of_zeta_over_epsilon(rows):
         "d12-mended": beta * math.sqrt(16 + 4 * math.log(10)),
     }  # fmt: skip
     for row, bound in bounds.items():
-        assert value(rows, metric="length_bound", row=row, gamma=0.1, **here) == pytest.approx(bound)
+        assert number(rows, metric="length_bound", row=row, gamma=0.1, **here) == pytest.approx(bound)
 
 
 def test_runs_are_pairs_of_algorithm_1_with_the_exact_mean(rows):
@@ -286,10 +282,7 @@ def cell(**settings):
         "repeats": 1, "epsilon": 1.0, "delta": DELTA, "features": [8], "run_features": [8], "wide_features": [2],
         "sizes": [10**6], "gammas": [0.1], "looseness": [1.0], "gram_multiples": [2.0], **settings,
     }  # fmt: skip
-    return {
-        "experiment": "kifer2012-theorem4", "paper": "kifer2012", "mechanism": "objective", "seed": 1,
-        "calibration": "paper", "neighbours": "add_remove", "point": {"design": "isotropic"}, "settings": settings,
-    }  # fmt: skip
+    return cells.cell("kifer2012-theorem4", settings, point={"design": "isotropic"})
 
 
 def test_what_cannot_be_run_is_refused():

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from chosen_rows import of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from specified import words
 
 from dperm_papers.kifer2012.theorem4 import figures as theorem4
 from dperm_papers.kifer2012.theorem29 import figures as theorem29
@@ -84,7 +85,7 @@ def test_the_gap_draws_every_ratio_and_the_runs_with_their_intervals(rows):
     ratio = sides[0].mean() / sides[1].mean()
     crosses = [line for line in left.lines if line.get_marker() == "x"]
     assert sorted(line.get_ydata()[0] for line in crosses)[1] == pytest.approx(ratio)
-    text = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+    text = words(figure)
     assert "20 runs each" in text and "from p = 53 (paper), 11 (tight) on" in text
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import cells
 import fake_rows
 import numpy as np
 import pytest
@@ -26,10 +27,7 @@ def cell(design, calibration="paper", **settings):
         "repeats": 2, "epsilon": EPSILON, "features": [6], "supports": [2], "sizes": [20, 60], "gammas": [0.1, 0.5],
         "wide_features": [1000], "wide_supports": [2], "wide_sizes": [10**6], **settings,
     }  # fmt: skip
-    return {
-        "experiment": "kifer2012-theorem6", "paper": "kifer2012", "seed": 3, "mechanism": "exp_mech",
-        "calibration": calibration, "neighbours": "add_remove", "point": {"design": design}, "settings": given,
-    }  # fmt: skip
+    return cells.cell("kifer2012-theorem6", given, seed=3, point={"design": design}, calibration=calibration)
 
 
 def scores(X, y, size):

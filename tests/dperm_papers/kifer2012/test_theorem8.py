@@ -2,6 +2,7 @@
 
 import math
 
+import cells
 import fake_rows
 import numpy as np
 import pytest
@@ -24,10 +25,7 @@ def cell(design, **settings):
         "repeats": 2, "epsilon": EPSILON, "features": [8], "supports": [2], "sizes": [400], "blocks": [8, 64],
         "wide_features": [6], "hadamard_features": [8], **settings,
     }  # fmt: skip
-    return {
-        "experiment": "kifer2012-theorem8", "paper": "kifer2012", "seed": 3, "mechanism": "samp_agg",
-        "calibration": "paper", "neighbours": "replace", "point": {"design": design}, "settings": given,
-    }  # fmt: skip
+    return cells.cell("kifer2012-theorem8", given, seed=3, point={"design": design})
 
 
 def test_the_exact_recovery_is_the_integral_over_the_least_noisy_right_vote():

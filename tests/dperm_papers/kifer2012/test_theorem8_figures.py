@@ -6,7 +6,7 @@ import fake_rows
 import numpy as np
 import pytest
 from chosen_rows import of
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from specified import assert_nothing_overlaps, words
 
 from dperm_papers.kifer2012.theorem8 import figures as theorem8
 from dperm_pipeline.figures import style
@@ -15,10 +15,6 @@ from dperm_pipeline.figures import style
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.theorem8()
-
-
-def words(figure):
-    return " ".join(" ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ").split())
 
 
 def test_bounds_are_drawn_where_they_say_anything(rows):
@@ -91,10 +87,4 @@ def test_enough_blocks_are_tabulated(rows):
 def test_no_text_leaves_the_figure_or_covers_another(rows):
     with style.applied():
         figure = theorem8.theorem8(rows)
-        FigureCanvasAgg(figure).draw()
-    boxes = [axis.get_tightbbox() for axis in figure.axes]
-    caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
-    for box in (*boxes, caption, legend):
-        assert figure.bbox.x0 - 1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1
-        assert figure.bbox.y0 - 1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1
-    assert caption.y1 <= legend.y0 + 1 and all(legend.y1 <= box.y0 + 1 for box in boxes)
+        assert_nothing_overlaps(figure)

@@ -3,6 +3,7 @@
 import math
 from itertools import combinations
 
+import cells
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -30,11 +31,7 @@ SETTINGS = {
 
 
 def cell(p, **settings):
-    return {
-        "experiment": "kifer2012-theorem9", "paper": "kifer2012", "seed": 4, "mechanism": "sparse",
-        "calibration": "paper", "neighbours": "add_remove", "point": {"p": float(p)},
-        "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("kifer2012-theorem9", SETTINGS | settings, seed=4, point={"p": float(p)})
 
 
 @pytest.fixture(scope="module")

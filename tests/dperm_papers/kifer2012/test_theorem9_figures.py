@@ -3,6 +3,7 @@
 import fake_rows
 import numpy as np
 import pytest
+from specified import words
 
 from dperm_papers.kifer2012.theorem9 import figures as theorem9
 
@@ -34,7 +35,7 @@ def test_risk_over_n_and_its_bounds(rows, figure):
     bound = here[(here["support"] == "exp_mech") & (here["metric"] == "bound") & (here["gamma"] == 0.1)]
     (line,) = of(axis, COLOURS["exp_mech"], "--")
     np.testing.assert_allclose(line.get_ydata(), bound.sort_values("n")["value"])
-    assert f"γ = {0.1}" in " ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ")
+    assert f"γ = {0.1}" in words(figure)
 
 
 def test_the_noise_term_beside_slopes_one_and_four(rows, figure):
@@ -58,4 +59,4 @@ def test_the_single_stage_has_its_panel_where_it_was_run(rows, figure):
         np.testing.assert_allclose(line.get_ydata(), [here.groupby("variant")["value"].mean().min()])
     without = theorem9.theorem9(rows[rows["metric"] != "risk_ratio"])
     assert not without.axes[3].axison
-    assert "One stage" not in " ".join(text.get_text() for text in without.texts)
+    assert "One stage" not in words(without)

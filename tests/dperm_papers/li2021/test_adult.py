@@ -1,14 +1,14 @@
 """Figure 6 of li2021 from records to misclassification, against cvxpy on the objective as it stands in the text."""
 
-import itertools
 import math
 from dataclasses import replace
 
+import cells
 import cvxpy
 import fake_rows
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from specified import assert_nothing_overlaps, assert_ticks_are_apart, words
 
 from dperm import seeds
 from dperm.domain import Domain
@@ -29,16 +29,11 @@ P, NORM = 4, 2.0
 
 
 def cell(calibration="paper", name="toy", **settings):
-    return {
-        "experiment": "li2021-adult", "paper": "li2021", "seed": 3, "mechanism": "napp", "calibration": calibration,
-        "neighbours": "add_remove", "point": {"dataset": name}, "baseline": name, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("li2021-adult", SETTINGS | settings, seed=3, point={"dataset": name}, calibration=calibration)
 
 
 def bare(**settings):
-    """A cell of the fits without privacy, which has no mechanism."""
-    of_mechanisms = ("mechanism", "calibration", "neighbours")
-    return {key: value for key, value in cell(**settings).items() if key not in of_mechanisms}
+    return cells.bare(cell(**settings))
 
 
 def records(seed=0, n=240):
@@ -209,10 +204,6 @@ def rows():
     return fake_rows.li2021_adult()
 
 
-def words(figure):
-    return " ".join(" ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ").split())
-
-
 def curves(axis):
     return [line for line in axis.lines if len(line.get_xdata()) == 3]
 
@@ -256,13 +247,5 @@ def test_failures_are_said_and_left_out(rows):
 def test_no_text_leaves_the_figure_or_covers_another(which, epsilons):
     with style.applied():
         figure = DRAW[which](fake_rows.li2021_adult(epsilons=epsilons))
-        FigureCanvasAgg(figure).draw()
-    boxes = [axis.get_tightbbox() for axis in figure.axes]
-    caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
-    for box in (*boxes, caption, legend):
-        assert figure.bbox.x0 - 1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1
-        assert figure.bbox.y0 - 1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1
-    assert caption.y1 <= legend.y0 + 1 and all(legend.y1 <= box.y0 + 1 for box in boxes)
-    for axis in figure.axes:
-        ticks = [label.get_window_extent() for label in axis.get_xticklabels() if label.get_visible()]
-        assert all(left.x1 <= right.x0 for left, right in itertools.pairwise(ticks))
+        assert_nothing_overlaps(figure)
+    assert_ticks_are_apart(figure)

@@ -2,11 +2,13 @@
 
 import functools
 
+import cells
 import fake_rows
 import numpy as np
 import pytest
 import together
 from scipy import integrate, optimize
+from specified import words
 
 from dperm.mechanisms.napp import limit, losses, noise, scheme
 from dperm.mechanisms.napp.literal import literal
@@ -31,8 +33,7 @@ DATA = {
 
 
 def cell(design):
-    head = {"paper": "li2021", "experiment": "li2021-augmentation", "mechanism": "napp", "calibration": "paper"}
-    return {**head, "neighbours": "add_remove", "seed": 3, "point": {"design": design}, "settings": SETTINGS}
+    return cells.cell("li2021-augmentation", SETTINGS, seed=3, point={"design": design})
 
 
 READ = Settings(**SETTINGS)
@@ -323,10 +324,6 @@ def rows():
     return fake_rows.augmentation()
 
 
-def words(figure):
-    return " ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ")
-
-
 def test_figure_1_has_every_curve_and_the_crosses(rows):
     figure = figures.fig1(rows)
     assert [axis.get_title() for axis in figure.axes[:3]] == ["lasso", "elastic net", "l₀.₅"]
@@ -357,9 +354,9 @@ def test_figure_2_stacks_add_up_and_the_budget_is_that_of_the_rows(rows):
     texts = [[text.get_text() for text in figure.axes[k].texts] for k in (2, 5)]
     assert "nothing is retrieved" in texts[0]
     assert any("50 %" in text for text in texts[1])
-    assert "Λ = 1, Λ₀ = 1, 5 coefficients" in words(figure).replace("\n", " ")
+    assert "Λ = 1, Λ₀ = 1, 5 coefficients" in words(figure)
     other = rows.assign(strength=rows["strength"] * 3)
-    assert "Λ = 3, Λ₀ = 1, 5 coefficients" in words(drawing_schematic.fig2(other)).replace("\n", " ")
+    assert "Λ = 3, Λ₀ = 1, 5 coefficients" in words(drawing_schematic.fig2(other))
 
 
 def test_convergence_draws_means_and_says_what_was_not_run(rows):

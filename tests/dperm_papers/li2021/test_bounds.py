@@ -7,6 +7,7 @@ import cvxpy as cp
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import measured
 from scipy import integrate, optimize, stats
 
 from dperm.domain import Budget
@@ -39,12 +40,7 @@ def rows():
 
 
 def of(rows, metric, **where):
-    mask = rows["metric"] == metric
-    for name, value in where.items():
-        mask &= rows[name] == value
-    found = rows.loc[mask, "value"].to_numpy()
-    assert len(found)
-    return found
+    return measured(rows, metric, **where)["value"].to_numpy()
 
 
 # Formulas

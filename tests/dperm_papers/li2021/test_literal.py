@@ -2,6 +2,7 @@
 
 import functools
 
+import cells
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +17,6 @@ from dperm.mechanisms.napp import noise, scheme
 from dperm.mechanisms.napp.literal import literal
 from dperm_papers.li2021.literal import experiment, figures
 from dperm_papers.li2021.shared import designs, measures, pairs
-from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 2, "side_repeats": 1, "zetas": ["range", "typical", "unit"], "strengths": [10.0, 0.1], "steps": 2,
@@ -26,9 +26,7 @@ SETTINGS = {
 
 @functools.cache
 def run(design, epsilon=1.0):
-    head = {"paper": "li2021", "experiment": "li2021-literal", "mechanism": "napp", "calibration": "paper"}
-    point = {"design": design, "epsilon": epsilon}
-    return experiments.run({**head, "neighbours": "add_remove", "seed": 3, "point": point, "settings": SETTINGS})
+    return cells.rows("li2021-literal", SETTINGS, seed=3, points=[{"design": design, "epsilon": epsilon}])
 
 
 @together.over("name", ["linear-200", "poisson-500", "logistic-500"])

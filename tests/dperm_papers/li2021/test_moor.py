@@ -1,5 +1,6 @@
 """Figure 3's experiment: its estimates by cvxpy, its distances by hand, and where MOOR is sound."""
 
+import cells
 import cvxpy as cp
 import fake_rows
 import numpy as np
@@ -19,10 +20,7 @@ STRENGTHS = np.array([4.0, 1.0, 0.25])
 
 
 def cell(name, **settings):
-    return {
-        "experiment": "li2021-moor", "paper": "li2021", "seed": 6, "mechanism": "napp", "calibration": "paper",
-        "neighbours": "add_remove", "point": {"design": name}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("li2021-moor", SETTINGS | settings, seed=6, point={"design": name})
 
 
 @pytest.fixture(scope="module", params=["linear-200", "logistic-500"])

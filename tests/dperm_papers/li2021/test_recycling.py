@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import cells
 import cvxpy as cp
 import fake_rows
 import numpy as np
@@ -26,11 +27,13 @@ EPSILON = 0.8
 
 
 def cell(calibration, **settings):
-    return {
-        "experiment": "li2021-recycling", "paper": "li2021", "seed": 6, "mechanism": "napp",
-        "calibration": calibration, "neighbours": "add_remove", "point": {"design": "linear-200", "epsilon": EPSILON},
-        "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell(
+        "li2021-recycling",
+        SETTINGS | settings,
+        seed=6,
+        point={"design": "linear-200", "epsilon": EPSILON},
+        calibration=calibration,
+    )
 
 
 @pytest.fixture(scope="module")

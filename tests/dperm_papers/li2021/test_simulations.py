@@ -4,12 +4,14 @@ import functools
 import itertools
 import math
 
+import cells
 import cvxpy as cp
 import fake_rows
 import numpy as np
 import pytest
 from chosen_rows import of
 from scipy import stats
+from specified import words
 
 from dperm import noise, seeds
 from dperm.errors import ConfigError
@@ -27,9 +29,8 @@ SETTINGS = {
 
 
 def cell(design="linear-200", epsilon=1.0, calibration="paper", **settings):
-    head = {"experiment": "li2021-simulations", "paper": "li2021", "mechanism": "napp", "seed": 3}
-    head |= {"calibration": calibration, "neighbours": "add_remove", "settings": SETTINGS | settings}
-    return {**head, "point": {"design": design, "epsilon": epsilon}}
+    point = {"design": design, "epsilon": epsilon}
+    return cells.cell("li2021-simulations", SETTINGS | settings, seed=3, point=point, calibration=calibration)
 
 
 @functools.cache
@@ -374,9 +375,6 @@ def test_lost_fits_are_told(rows):
     mask &= rows["zeta"] == "range"
     fewer = rows.assign(value=rows["value"].where(~mask, 3.0))
     assert mask.sum() == 4
-
-    def words(figure):
-        return " ".join(" ".join(text.get_text() for text in figure.texts).split())
 
     assert "did not converge" not in words(figures.fig4(rows))
     # Nothing failed: what ran is what was to run.
