@@ -4,22 +4,19 @@ import functools
 import itertools
 import tempfile
 
+import cells
 import numpy as np
 import pandas as pd
 from written_anew import rows_of
 
 from dperm.domain import Domain
-from dperm_pipeline import experiments, places
+from dperm_pipeline import experiments
 from dperm_pipeline.datasets import prepared
 from dperm_pipeline.rows import Rows
 
 
-def _run(experiment, part="all", **settings):
-    """Rows of an experiment of dwork2018 in one cell; its mechanism is the one that its registry fixes."""
-    fixed = {"mechanism": "exppw", "calibration": "paper", "neighbours": "replace"}
-    fixed |= places.experiments()[f"dwork2018-{experiment}"].fixed
-    head = {"experiment": f"dwork2018-{experiment}", "paper": "dwork2018", **fixed, "seed": 1}
-    return experiments.run({**head, "point": {"part": part}, "settings": settings})
+def _run(topic, part="all", **settings):
+    return cells.rows(f"dwork2018-{topic}", settings, part=part)
 
 
 @functools.cache
@@ -51,13 +48,11 @@ def queries():
         "contested": [10], "epsilon": 1.0, "delta": 1e-6, "each": 0.01, "alpha": 0.05, "test_share": 0.25,
         "public_share": 0.2, "levels": [0.6, 0.79],
     }  # fmt: skip
-    cell = {"experiment": "dwork2018-queries", "paper": "dwork2018", "seed": 1, "point": {"dataset": "digits"}}
-    cell |= {"settings": settings}
-    private = {**cell, "mechanism": "soft_majority", "calibration": "tight", "neighbours": "replace"}
+    cell = cells.cell("dwork2018-queries", settings, point={"dataset": "digits"})
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/digits.parquet"
         prepared.write(dataset, path)
-        frames = [experiments.run_baseline(cell, data=path), experiments.run(private, data=path, baseline="")]
+        frames = [experiments.run_baseline(cells.bare(cell), data=path), experiments.run(cell, data=path)]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -125,7 +120,7 @@ def softmajority():
         "dimension": 12, "wide_alphas": [0.25, 0.1], "wide_epsilons": [0.01, 0.1, 1.0], "wide_gammas": [0.1, 0.01],
         "wide_features": [2, 10, 20],
     }  # fmt: skip
-    return pd.concat([_run("softmajority", part, **settings) for part in ("laws", "lower")], ignore_index=True)
+    return _run("softmajority", **settings)
 
 
 @functools.cache

@@ -6,6 +6,8 @@ import fake_dwork2018
 import numpy as np
 import pandas as pd
 import pytest
+from chosen_rows import of
+from specified import words
 
 from dperm_papers.dwork2018.averaging.figures import averaging
 from dperm_papers.dwork2018.beyond.figures import beyond
@@ -23,13 +25,6 @@ from dperm_pipeline.figures import style
 pytestmark = pytest.mark.slow
 
 PREDICTIONS = ("soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw")
-
-
-def of(rows, **where):
-    """Return the rows whose columns have these values."""
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def means(rows, x):
@@ -55,10 +50,6 @@ def named(figure, axis, label):
     return [
         line.get_ydata() for line in axis.lines if (line.get_color(), line.get_marker(), line.get_linestyle()) == look
     ]
-
-
-def words(figure):
-    return " ".join(text.get_text() for text in figure.texts).replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def labels(figure):

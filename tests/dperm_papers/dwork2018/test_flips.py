@@ -28,7 +28,7 @@ def by_enumeration(on_left, on_right):
 
 @together.over("counts", [(0, 0), (3, 2), (0, 4), (4, 0), (5, 6)])
 def test_the_place_of_the_least_sum(counts):
-    left, right = flips.places(flips.FLIP).ends(*counts)
+    left, right = flips.places().ends(*counts)
     own = {-k: chance for k, chance in enumerate(left)} | {k: right[k] for k in range(1, len(right))}
     for place, chance in by_enumeration(*counts).items():
         assert own.pop(place) == pytest.approx(chance, abs=1e-15)
@@ -37,7 +37,7 @@ def test_the_place_of_the_least_sum(counts):
 
 def test_long_walks_have_all_their_mass():
     for counts in ((200, 300), (10_000, 10_000)):
-        left, right = flips.places(flips.FLIP).ends(*counts)
+        left, right = flips.places().ends(*counts)
         assert left.sum() + right.sum() == pytest.approx(1.0, abs=1e-13)
 
 

@@ -2,12 +2,12 @@
 
 import math
 
+import cells
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 from dperm_papers.dwork2018.gaussian import experiment as gaussian
-from dperm_pipeline import experiments
 
 SETTINGS = {
     "epsilons": [0.5, 10.0], "deltas": [1e-2], "rates": [0.5], "smoothnesses": [0.5, 2.0], "counts": [1, 100],
@@ -17,11 +17,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def found():
-    return experiments.run({
-        "experiment": "dwork2018-gaussian", "paper": "dwork2018", "seed": 3, "mechanism": "stable_gaussian",
-        "calibration": "tight", "neighbours": "replace", "point": {"part": "all"}, "baseline": "",
-        "settings": SETTINGS,
-    })  # fmt: skip
+    return cells.rows("dwork2018-gaussian", SETTINGS, seed=3)
 
 
 def test_what_noise_adds_to_the_losses_is_an_integral():

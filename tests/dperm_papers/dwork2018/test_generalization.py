@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 
+import cells
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,10 +27,7 @@ SETTINGS = {
 
 
 def cell(**settings):
-    return {
-        "paper": "dwork2018", "experiment": "dwork2018-generalization", "mechanism": "exppw", "calibration": "tight",
-        "neighbours": "replace", "seed": 5, "point": {"part": "all"}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("dwork2018-generalization", SETTINGS | settings, seed=5)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from dperm_pipeline.rows import Rows
 
 PARTS = {
     "averaging": "all", "beyond": "all", "constants": "all", "dimension": "dimension, aggregation, all", "exppw": "all",
-    "free": "all", "generalization": "all", "softmajority": "laws, lower", "stable": "all",
+    "free": "all", "generalization": "all", "softmajority": "laws, lower, all", "stable": "all",
 }  # fmt: skip
 
 

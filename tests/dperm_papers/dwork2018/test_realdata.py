@@ -2,6 +2,7 @@
 
 import functools
 
+import cells
 import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
@@ -25,10 +26,7 @@ SETTINGS = {
 
 
 def cell(**settings):
-    return {
-        "paper": "dwork2018", "experiment": "dwork2018-realdata", "mechanism": "soft_majority", "calibration": "tight",
-        "neighbours": "replace", "seed": 5, "point": {"dataset": "digits"}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("dwork2018-realdata", SETTINGS | settings, seed=5, point={"dataset": "digits"})
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 
 import math
 
+import cells
 import numpy as np
 import pytest
 
 from dperm.accounting import renyi
 from dperm_papers.dwork2018.renyi import experiment as paper
-from dperm_pipeline import experiments
 
 SETTINGS = {
     "epsilons": [0.3, 3.0], "orders": [1.5, 64.0], "changes": [1, 3], "counts": [1, 50], "laws": 30, "each": 0.1,
@@ -17,11 +17,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def found():
-    return experiments.run({
-        "experiment": "dwork2018-renyi", "paper": "dwork2018", "seed": 3, "mechanism": "soft_majority",
-        "calibration": "tight", "neighbours": "replace", "point": {"part": "all"}, "baseline": "",
-        "settings": SETTINGS,
-    })  # fmt: skip
+    return cells.rows("dwork2018-renyi", SETTINGS, seed=3)
 
 
 def test_every_series_is_measured_and_holds(found):

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import cells
 import numpy as np
 import pytest
 import together
@@ -19,10 +20,7 @@ SETTINGS = {
 
 
 def cell(**settings):
-    return {
-        "paper": "dwork2018", "experiment": "dwork2018-stable", "mechanism": "stable_erm", "calibration": "paper",
-        "neighbours": "replace", "seed": 5, "point": {"part": "all"}, "settings": {**SETTINGS, **settings},
-    }  # fmt: skip
+    return cells.cell("dwork2018-stable", SETTINGS | settings, seed=5)
 
 
 @pytest.fixture(scope="module")

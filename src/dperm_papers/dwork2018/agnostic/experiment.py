@@ -32,7 +32,6 @@ import math
 from dperm.domain import Budget
 from dperm.mechanisms.prediction import averaged
 from dperm_papers.dwork2018.agnostic import least_records
-from dperm_papers.dwork2018.shared import parts
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -45,7 +44,7 @@ _DELTAS = {"approximate": 1 / 3, "pure": 0.0}
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure all three axes."""
-    parts.chosen(cell, "all")
+    cell.parts()
     settings = cell.settings
     centre = {"alpha": settings.alpha, "epsilon": settings.epsilon, "d": settings.dimension}
     axes = {"alpha": settings.alphas, "epsilon": settings.epsilons, "d": settings.dimensions}

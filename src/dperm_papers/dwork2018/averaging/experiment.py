@@ -22,7 +22,7 @@ import numpy as np
 
 from dperm.mechanisms.prediction import averaged
 from dperm_papers.dwork2018.averaging.settings import Settings
-from dperm_papers.dwork2018.shared import averages, flips, parts, realizable
+from dperm_papers.dwork2018.shared import averages, flips, realizable
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -32,7 +32,7 @@ _LEMMA, _SHARD_ERROR = ((5, 0.02), (20, 0.005)), 0.1
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure everything above."""
-    parts.chosen(cell, "all")
+    cell.parts()
     rows = rows.at(
         mechanism="averaged", calibration="paper", dataset="flip", epsilon=0.0, delta=0.0, form="", series="", loss="",
         learner="", alpha=0.0, beta=0.0, gamma=0.0, stability=0.0, sigma=0.0, n=0, r=0, m=0,

@@ -34,7 +34,7 @@ from dperm_papers.dwork2018.agnostic import experiment as agnostic
 from dperm_papers.dwork2018.averaging import experiment as averaging
 from dperm_papers.dwork2018.beyond import mean_walk
 from dperm_papers.dwork2018.beyond.settings import Settings
-from dperm_papers.dwork2018.shared import alternating, flips, parts
+from dperm_papers.dwork2018.shared import alternating, flips
 from dperm_papers.dwork2018.shared.counting import least
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
@@ -48,7 +48,7 @@ NEARLY = 100
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure everything above."""
-    parts.chosen(cell, "all")
+    cell.parts()
     rows = rows.at(
         guarantee="proved", calibration="tight", epsilon=0.0, delta=0.0, form="", alpha=0.0, beta=0.0, flip=0.0, n=0,
         r=0, m=0, k=1, log_domain=0,

@@ -24,7 +24,6 @@ dwork2018; errata D1 to D15.
 import math
 
 from dperm_papers.dwork2018.constants import promised_answers, promised_labels, promised_regression
-from dperm_papers.dwork2018.shared import parts
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -33,7 +32,7 @@ _SOURCES = (promised_answers, promised_labels, promised_regression)
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure all bounds: `claim` is the id of the claim that a bound belongs to, `series` says what it bounds."""
-    parts.chosen(cell, "all")
+    cell.parts()
     lines = [line for source in _SOURCES for give in source.ONCE for line in give(cell)]
     for epsilon in map(float, cell.settings.epsilons):
         lines += [

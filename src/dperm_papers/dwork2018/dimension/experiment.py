@@ -28,7 +28,7 @@ from scipy import optimize
 from dperm.accounting import gaussian, objective
 from dperm.mechanisms.prediction import averaged, stable_erm
 from dperm_papers.dwork2018.dimension import aggregation, cube
-from dperm_papers.dwork2018.shared import bounds, parts, signs
+from dperm_papers.dwork2018.shared import bounds, signs
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -40,12 +40,9 @@ _ATTEMPTS = 20
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure one part, or both."""
-    part = parts.chosen(cell, "dimension", "aggregation", "all")
-    rows = rows.at(delta=0.0, p=0, n=0, r=0, alpha=0.0)
-    if part != "aggregation":
-        _dimension(cell, rows)
-    if part != "dimension":
-        _aggregation(cell, rows)
+    measure = {"dimension": _dimension, "aggregation": _aggregation}
+    for part in cell.parts(*measure):
+        measure[part](cell, rows.at(delta=0.0, p=0, n=0, r=0, alpha=0.0))
 
 
 def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) -> int:

@@ -33,7 +33,7 @@ import numpy as np
 
 from dperm.mechanisms.prediction import exppw
 from dperm.solvers import intervals
-from dperm_papers.dwork2018.shared import alternating, labellings, multisets, parts, ties
+from dperm_papers.dwork2018.shared import alternating, labellings, multisets, ties
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -47,7 +47,7 @@ _HALF = 0.5
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure all series."""
-    parts.chosen(cell, "all")
+    cell.parts()
     rows = rows.at(
         mechanism="exppw", dataset="alternating", epsilon=0.0, delta=0.0, **_walk(""), form="",
         kind="", alpha=0.0, k=0, flip=0.0, n=0, bound=0.0, domain=0, share=0.0, gamma=0.0,

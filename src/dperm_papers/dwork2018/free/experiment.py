@@ -30,7 +30,7 @@ import numpy as np
 from scipy import optimize
 
 from dperm.mechanisms.prediction import stable_sgd
-from dperm_papers.dwork2018.shared import bounds, parts, projected
+from dperm_papers.dwork2018.shared import bounds, projected
 from dperm_papers.dwork2018.shared.projected import PROBLEMS, Problem
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
@@ -49,7 +49,7 @@ _CONSTANTS = (0.5, 1.0, 3.0)
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure all laws and sizes; `dataset` is the law, `scaled` is eps n^{1/4}."""
-    parts.chosen(cell, "all")
+    cell.parts()
     settings = cell.settings
     rows = rows.at(delta=0.0, scaled=0.0, radius=0.0, x_norm=0.0, lipschitz=0.0, smoothness=0.0)
     _algebra(settings.sizes, rows)

@@ -31,7 +31,6 @@ from dperm.accounting import composition, gaussian
 from dperm.domain import Budget
 from dperm.mechanisms.prediction import stable_gaussian
 from dperm_papers.dwork2018.gaussian.settings import Settings
-from dperm_papers.dwork2018.shared import parts
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -46,7 +45,7 @@ _SHARPEST = 1 / 4
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure all series."""
-    parts.chosen(cell, "all")
+    cell.parts()
     rows = rows.at(
         dataset="no-data", guarantee="proved", epsilon=0.0, delta=0.0, form="", stability=0.0, smoothness=0.0,
         queries=0,

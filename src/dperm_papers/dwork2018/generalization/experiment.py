@@ -42,7 +42,7 @@ from scipy import special
 
 from dperm.mechanisms.prediction import exppw
 from dperm_papers.dwork2018.generalization.settings import Settings
-from dperm_papers.dwork2018.shared import evaluation, parts
+from dperm_papers.dwork2018.shared import evaluation
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -63,7 +63,7 @@ def run(cell: Cell, rows: Rows) -> None:
     k-th moments of E_S' and E_S, `ratio` E_S'/alpha of a repeat, and `violated` whether that is at least the factor of
     Lemma 6.5, `factor`, at beta = `gamma`.
     """
-    parts.chosen(cell, "all")
+    cell.parts()
     rows = rows.at(
         calibration="", neighbours="", guarantee="proved", dataset="no-data", delta=0.0, series="", k=0, n=0, bound=1.0,
         gamma=0.0, alpha=0.0, row="",

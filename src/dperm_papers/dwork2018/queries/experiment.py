@@ -201,7 +201,7 @@ def _flip(cell: Cell, rows: Rows) -> None:
     @functools.cache
     def accuracy(r: int, each: float) -> float:
         one = soft_majority.probability(np.arange(r + 1), r, each)
-        return _right(flips.mean_over_votes(n // r, r, one, 1 - one[::-1]))
+        return flips.accuracy(flips.mean_over_votes(n // r, r, one, 1 - one[::-1]))
 
     here = rows.at(series="accuracy")
     for name, m, each in _prices(settings):
@@ -222,7 +222,7 @@ def _with_consensus(settings: Settings, rows: Rows, n: int, contested: int, r: i
     free = consensus.free_probability(count, r, terms)
     one = free * consensus.majority(count, r) + (1 - free) * soft_majority.probability(count, r, terms.each)
     share = flips.mean_over_votes(n // r, r, 1 - free, 1 - free[::-1])
-    right = _right(flips.mean_over_votes(n // r, r, one, 1 - one[::-1]))
+    right = flips.accuracy(flips.mean_over_votes(n // r, r, one, 1 - one[::-1]))
 
     def mean(m: int) -> float:
         before = answered(m, contested, share)
@@ -243,11 +243,6 @@ def _learnt(cell: Cell, n: int, m: int, repeat: int) -> float:
     x = rng.random(m)
     bits = soft_majority.probability(np.searchsorted(shards, x, side="right"), r, each) > rng.random(m)
     return 1 - float(flips.error(flips.erm(x[None, :], bits[None, :]))[0])
-
-
-def _right(wrong: float) -> float:
-    """Return the accuracy, of the probability that a bit is not 1[x >= 1/2]."""
-    return 1 - flips.FLIP - (1 - 2 * flips.FLIP) * wrong
 
 
 def _real(cell: Cell, rows: Rows) -> None:

@@ -37,7 +37,7 @@ from scipy import integrate, optimize, special
 from dperm.accounting import composition, renyi
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
 from dperm_papers.dwork2018.renyi.settings import Settings
-from dperm_papers.dwork2018.shared import parts, worst_bits
+from dperm_papers.dwork2018.shared import worst_bits
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -48,7 +48,7 @@ _SHARES = (0.001, 0.03, 0.3)
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure all series."""
-    parts.chosen(cell, "all")
+    cell.parts()
     rows = rows.at(
         dataset="no-data", guarantee="proved", epsilon=0.0, delta=0.0, form="", order=0.0, k=0, queries=0, share=0.0,
     )  # fmt: skip

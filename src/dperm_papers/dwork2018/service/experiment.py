@@ -33,7 +33,7 @@ from dperm.client import Client
 from dperm.errors import BudgetExhausted, VacuousWarning
 from dperm.mechanisms.prediction import soft_majority
 from dperm_papers.dwork2018.service.settings import Settings
-from dperm_papers.dwork2018.shared import flips, parts
+from dperm_papers.dwork2018.shared import flips
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
@@ -45,7 +45,7 @@ _RATE = 10**9
 
 def run(cell: Cell, rows: Rows) -> None:
     """Ask servers, and the library, for each number of answers."""
-    parts.chosen(cell, "all")
+    cell.parts()
     settings = cell.settings
     rows = rows.at(
         dataset="flip", guarantee="proved", epsilon=settings.epsilon, delta=settings.delta, n=settings.records,
@@ -71,8 +71,7 @@ def exact(settings: Settings, each: float) -> float:
     """Return the accuracy of one answer at a price, its mean over everything that is drawn."""
     r = settings.shards
     one = soft_majority.probability(np.arange(r + 1), r, each)
-    wrong = flips.mean_over_votes(settings.records // r, r, one, 1 - one[::-1])
-    return 1 - flips.FLIP - (1 - 2 * flips.FLIP) * wrong
+    return flips.accuracy(flips.mean_over_votes(settings.records // r, r, one, 1 - one[::-1]))
 
 
 def _asked(cell: Cell, m: int, repeat: int) -> tuple[dict[tuple[str, str], float], float]:

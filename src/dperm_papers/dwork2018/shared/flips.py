@@ -55,9 +55,9 @@ _NODES = 12
 _NEGLIGIBLE = 1e-17
 
 
-def error(thresholds: np.ndarray, flip: float = FLIP) -> np.ndarray:
-    """Return the error of a threshold in [0, 1]: flip + (1 - 2 flip)|t - 1/2|."""
-    return flip + (1 - 2 * flip) * np.abs(thresholds - 0.5)
+def error(thresholds: np.ndarray) -> np.ndarray:
+    """Return the error of a threshold in [0, 1]: FLIP + (1 - 2 FLIP)|t - 1/2|."""
+    return FLIP + (1 - 2 * FLIP) * np.abs(thresholds - 0.5)
 
 
 def agnostic_size(alpha: float, beta: float) -> int:
@@ -75,17 +75,17 @@ def erm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.minimum(minimise(x, y)[0], 1.0)
 
 
-def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator, flip: float = FLIP) -> np.ndarray:
-    """Draw thresholds of independent shards of m records; flip <= 0.2, for which walks of `_LONG` steps are long.
+def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Draw thresholds of independent shards of m records.
 
     Of m >= 800 records from the law of the walk's least place and of order statistics.
     """
     count = math.prod(shape)
     if m < MANY:
         x = rng.random((count, m))
-        y = (x >= 0.5) ^ (rng.random((count, m)) < flip)
+        y = (x >= 0.5) ^ (rng.random((count, m)) < FLIP)
         return erm(x, y).reshape(shape)
-    left, right = places(flip).ends(m, m)
+    left, right = places().ends(m, m)
     cumulated = np.cumsum(np.concatenate([left, right[1:]]))
     place = np.searchsorted(cumulated, rng.random(count) * cumulated[-1], side="right")
     k = np.where(place < len(left), -place, place - len(left) + 1)
@@ -95,7 +95,7 @@ def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator, flip: f
     return (0.5 + np.where(k < 0, -0.5, 0.5) * rng.beta(rank, size + 1 - rank)).reshape(shape)
 
 
-def excesses(drawn: np.ndarray, scale: float, flip: float = FLIP) -> np.ndarray:
+def excesses(drawn: np.ndarray, scale: float) -> np.ndarray:
     """Return the excess error of each row's mean threshold with Laplace noise of scale b, integrated over x exactly."""
     r = drawn.shape[1]
     values = np.arange(r + 1) / r
@@ -104,26 +104,26 @@ def excesses(drawn: np.ndarray, scale: float, flip: float = FLIP) -> np.ndarray:
     ends = [np.full((len(drawn), 1), end) for end in (0.0, 0.5, 1.0)]
     left = np.diff(np.concatenate([ends[0], np.minimum(ordered, 0.5), ends[1]], axis=1), axis=1)
     right = np.diff(np.concatenate([ends[1], np.maximum(ordered, 0.5), ends[2]], axis=1), axis=1)
-    return (1 - 2 * flip) * (left @ one + right @ (1 - one))
+    return (1 - 2 * FLIP) * (left @ one + right @ (1 - one))
 
 
-def mean_excess(m: int, r: int, scale: float, flip: float = FLIP) -> float:
+def mean_excess(m: int, r: int, scale: float) -> float:
     """Return the mean excess error of the noised average of r shards of m records; at scale 0 of one shard."""
-    weights, shares = _beyond(m, flip)
+    weights, shares = _beyond(m)
     mean = shares
     if scale:
         moved = np.exp(r * np.log1p(shares * math.expm1(-1 / (r * scale))))
         mirrored = np.exp(r * np.log1p((1 - shares) * math.expm1(-1 / (r * scale))))
         mean = shares + scale / 2 * (moved - mirrored)
-    return float((1 - 2 * flip) * np.sum(weights * mean))
+    return float((1 - 2 * FLIP) * np.sum(weights * mean))
 
 
-def mean_over_votes(m: int, r: int, left: np.ndarray, right: np.ndarray, flip: float = FLIP) -> float:
+def mean_over_votes(m: int, r: int, left: np.ndarray, right: np.ndarray) -> float:
     """Return the mean over x and the data of a number that depends on the votes of r shards of m records.
 
     `left` and `right` hold it by how many shards are wrong, left of 1/2 and right of it.
     """
-    weights, shares = _beyond(m, flip)
+    weights, shares = _beyond(m)
     ways = gammaln(r + 1) - gammaln(np.arange(1, r + 2)) - gammaln(np.arange(r + 1, 0, -1))
     half, total = len(weights) // 2, 0.0
     for k, (weight, share) in enumerate(zip(weights, shares, strict=True)):
@@ -136,22 +136,27 @@ def mean_over_votes(m: int, r: int, left: np.ndarray, right: np.ndarray, flip: f
     return float(total)
 
 
-def least_records(alpha: float, r: int, scale: float, flip: float = FLIP) -> int:
+def accuracy(wrong: float) -> float:
+    """Return the accuracy of a bit that is not 1[x >= 1/2] so often, its mean over x and the data."""
+    return 1 - FLIP - (1 - 2 * FLIP) * wrong
+
+
+def least_records(alpha: float, r: int, scale: float) -> int:
     """Return the least m at which r shards of m records have a mean excess of at most alpha.
 
     ValueError if the noise alone costs more than alpha.
     """
-    if (1 - 2 * flip) * averaged.expected_clip(0.0, scale) >= alpha:
+    if (1 - 2 * FLIP) * averaged.expected_clip(0.0, scale) >= alpha:
         raise ValueError(
             f"shards={r}: noise of scale {scale:g} alone costs more than alpha={alpha:g}; take more shards"
         )
     m = 1
-    while mean_excess(m, r, scale, flip) > alpha:
+    while mean_excess(m, r, scale) > alpha:
         m += 1
     return m
 
 
-def best_split(alpha: float, epsilon: float, calibration: Calibration = "tight", flip: float = FLIP) -> tuple[int, int]:
+def best_split(alpha: float, epsilon: float, calibration: Calibration = "tight") -> tuple[int, int]:
     """Return (r, m) with the least n = r m at which the mean excess of the noised average is at most alpha.
 
     The mean excess falls with r at fixed m (more shards, less noise), so for each m the least r is found by halving.
@@ -162,16 +167,16 @@ def best_split(alpha: float, epsilon: float, calibration: Calibration = "tight",
 
     def least_shards(m, most):
         """Return the least r that m records a shard need; 0 if it is above `most`."""
-        if most < 1 or mean_excess(m, most, noise(most), flip) > alpha:
+        if most < 1 or mean_excess(m, most, noise(most)) > alpha:
             return 0
-        return least(lambda r: mean_excess(m, r, noise(r), flip) <= alpha, most)
+        return least(lambda r: mean_excess(m, r, noise(r)) <= alpha, most)
 
     fewest = 1
-    while (1 - 2 * flip) * averaged.expected_clip(0.0, noise(fewest)) >= alpha:
+    while (1 - 2 * FLIP) * averaged.expected_clip(0.0, noise(fewest)) >= alpha:
         fewest += 1
     # The printed number of shards is one way; a better one has fewer records in all.
     r = averaged.shards_needed(alpha, epsilon, "corrected")
-    best = r, least_records(alpha, r, noise(r), flip)
+    best = r, least_records(alpha, r, noise(r))
     m = 1
     while m * fewest < best[0] * best[1]:
         r = least_shards(m, (best[0] * best[1] - 1) // m)
@@ -183,8 +188,8 @@ def best_split(alpha: float, epsilon: float, calibration: Calibration = "tight",
 class _Places:
     """Where the least prefix sum lies, as steps from the middle."""
 
-    def __init__(self, flip: float):
-        up, down = 1 - flip, flip
+    def __init__(self):
+        up, down = 1 - FLIP, FLIP
         k, u = np.meshgrid(np.arange(_LONG + 1), np.arange(_LONG + 2), indexing="ij")
         possible = ((k - u) % 2 == 0) & (u <= k)
         downs = np.where(possible, (k + u) // 2, 0)
@@ -207,13 +212,13 @@ class _Places:
 
 
 @functools.cache
-def places(flip: float) -> _Places:
-    """Return where the laws of a flip are looked up, one object for each flip."""
-    return _Places(flip)
+def places() -> _Places:
+    """Return where the law of the least place is looked up, made once."""
+    return _Places()
 
 
 @functools.lru_cache(maxsize=4096)
-def _beyond(m: int, flip: float) -> tuple[np.ndarray, np.ndarray]:
+def _beyond(m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return quadrature weights over d of both sides, and G there."""
     pieces = [0.0, *(2.0**j / m for j in range(-1, 64) if 2.0**j / m < 0.5), 0.5]
     at, weight = np.polynomial.legendre.leggauss(_NODES)
@@ -222,7 +227,7 @@ def _beyond(m: int, flip: float) -> tuple[np.ndarray, np.ndarray]:
     weights = ((high - low) / 2 * weight).ravel()
     found = np.zeros((2, len(d)))
     if m >= MANY:
-        left, right = places(flip).ends(m, m)
+        left, right = places().ends(m, m)
         right[0] = left[0]
         for k in range(len(left)):
             found[0] += left[k] * stats.binom.cdf(k - 1, m, d) if k else 0.0
@@ -231,7 +236,7 @@ def _beyond(m: int, flip: float) -> tuple[np.ndarray, np.ndarray]:
     counts = np.arange(m + 1)
     shares = stats.binom.pmf(counts, m, 0.5)
     for count in counts[shares > _NEGLIGIBLE]:
-        left, right = places(flip).ends(count, m - count)
+        left, right = places().ends(count, m - count)
         right[0] = left[0]
         found[0] += shares[count] * _at_most(left[1:], count, 2 * d)
         found[1] += shares[count] * _at_most(right, m - count, 2 * d)

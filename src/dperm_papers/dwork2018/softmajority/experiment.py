@@ -39,7 +39,7 @@ from scipy.special import log_expit
 
 from dperm.domain import Budget
 from dperm.mechanisms.prediction import soft_majority
-from dperm_papers.dwork2018.shared import best_bit, parts, realizable
+from dperm_papers.dwork2018.shared import best_bit, realizable
 from dperm_papers.dwork2018.shared.counting import least
 from dperm_papers.dwork2018.softmajority.settings import Settings
 from dperm_pipeline.experiments import Cell
@@ -55,13 +55,13 @@ _SCANNED = np.geomspace(1e-3, 1, 301).tolist()
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure one part."""
-    part = parts.chosen(cell, *_PARTS)
     rows = rows.at(
         mechanism="soft_majority", calibration="tight", dataset="no-data", epsilon=0.0, delta=0.0, series="", form="",
         over="", alpha=0.0, d=0, n=0, r=0, margin=0, gamma=0.0, bound=0.0,
     )  # fmt: skip
-    for measure in _PARTS[part]:
-        measure(cell, rows)
+    for part in cell.parts(*_PARTS):
+        for measure in _PARTS[part]:
+            measure(cell, rows)
 
 
 def promised(dataset: str, d: int, alpha: float, epsilon: float, beta: float) -> tuple[int, int]:

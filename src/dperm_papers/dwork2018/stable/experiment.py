@@ -39,7 +39,7 @@ import numpy as np
 from dperm import losses
 from dperm.compiled import compiled
 from dperm.mechanisms.prediction import stable_erm, stable_sgd
-from dperm_papers.dwork2018.shared import bounds, parts, projected, signs
+from dperm_papers.dwork2018.shared import bounds, projected, signs
 from dperm_papers.dwork2018.shared.counting import least
 from dperm_papers.dwork2018.stable.settings import Settings
 from dperm_pipeline.experiments import Cell
@@ -66,7 +66,7 @@ _CONSTANT = 4.0
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure all series."""
-    parts.chosen(cell, "all")
+    cell.parts()
     rows = rows.at(
         guarantee="proved", dataset="no-data", epsilon=0.0, delta=0.0, n=0, curvature=0.0, mean=0.0, position=0,
         alpha=0.0, smoothness=0.0, bound_of="", bound=0.0,

@@ -121,9 +121,9 @@ def lattice_spent(p: int, size: int, epsilon: float) -> float:
     return worst
 
 
-def needed_rows(p: int, size: int, *, sigma: float = designs.DECLARED, phi: float = PHI) -> int:
+def needed_rows(p: int, size: int) -> int:
     """Return the least multiple b of p with b^2 = n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p, Psi = 1 (Lemma 41)."""
-    return p * math.ceil((16 * sigma / phi) ** 2 * size * math.log(p) / p)
+    return p * math.ceil((16 * designs.DECLARED / PHI) ** 2 * size * math.log(p) / p)
 
 
 def _hadamard(cell: Cell, rows: Rows) -> None:

@@ -10,7 +10,6 @@ import itertools
 
 import numpy as np
 
-from dperm.errors import ConfigError
 from dperm_papers.li2021.bounds import budget_bounds, risk_bounds, risk_rates, sample_bounds
 from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
@@ -36,12 +35,8 @@ def run(cell: Cell, rows: Rows) -> None:
     or below where the bound holds, in units that the part states; `violated` is 0 or 1. Where a part knows nothing
     although no fit failed, the status is `unknown`.
     """
-    part = cell.point["part"]
-    if part not in (*_PARTS, "all"):
-        raise ConfigError(f"unknown part {part!r} of li2021-bounds; known: {', '.join(_PARTS)}, all")
-    rows = rows.at(**_BLANK)
-    parts = _PARTS.values() if part == "all" else [_PARTS[part]]
-    for found in itertools.chain.from_iterable(measured(cell) for measured in parts):
+    parts, rows = cell.parts(*_PARTS), rows.at(**_BLANK)
+    for found in itertools.chain.from_iterable(_PARTS[part](cell) for part in parts):
         value, status = np.asarray(found.pop("value"), float), found.pop("status", "failed")
         known = np.isfinite(value)
         rows.add(found.pop("metric"), np.where(known, value, np.nan), ok=known | (status == "unknown"), **found)
