@@ -23,12 +23,7 @@ LOSSES = "exact law of the privacy loss"
 
 def on_a_line(target: Target, data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
     """Return the exact attack on outputs on a line (target: with `cdf` and `sf`)."""
-    return of_line(line.lower_bound(target, data, neighbour, delta=delta))
-
-
-def of_line(found: line.LineAudit) -> dict[str, Any]:
-    """Return an audit on a line that is already made."""
-    return _certain(EXACT, found)
+    return _certain(EXACT, line.lower_bound(target, data, neighbour, delta=delta))
 
 
 def over_outcomes(law: Callable[[Any], np.ndarray], data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:

@@ -134,13 +134,12 @@ def attack(
         raise DataError(f"{call.words}: the scale of the noise depends on the records")
     centres = dict(zip(fits, found, strict=False))
     first, second = brackets.first_of_best(
-        list(corners.pairs(centres, neighbours)), lambda pair: _told(signs, law, *(centres[one] for one in pair))
+        corners.pairs(centres, neighbours), lambda pair: _told(signs, law, *(centres[one] for one in pair))
     )
     head = {
         "guarantee": some.model.privacy_.guarantee,
         "loss": getattr(call.make(), "loss", None),
         "pair_words": corners.words(call, first, second),
-        "white_box_p": None,
     }
     if signs:
         found = exact.exact(lambda corner: _sign(law, centres[corner]), [(first, second)], delta=delta)

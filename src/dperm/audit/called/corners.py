@@ -8,8 +8,9 @@ record has the largest, a corner with clip=True a hundred times that.
 Neighbouring relation: the one asked for. A pair is a corner that comes, or two that are replaced.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,21 +65,24 @@ def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[
     return found, [_fitted(call, step, first, common, rng) for _ in range(number)]
 
 
-def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner, Corner]]:
-    """Give the pairs of accepted corners (found: keys are corners, and None)."""
-    accepted = [corner for corner in found if corner is not None]
-    for i, corner in enumerate(accepted):
-        if neighbours == "add_remove":
-            yield None, corner
-        else:
-            yield from ((corner, other) for other in accepted[i + 1 :])
+def pairs(found: Iterable[Any], neighbours: str) -> list[tuple[Any, Any]]:
+    """Return the pairs of accepted records: one that comes (the other is None), or two that are replaced."""
+    accepted = [record for record in found if record is not None]
+    if neighbours == "add_remove":
+        return [(None, record) for record in accepted]
+    return list(itertools.combinations(accepted, 2))
+
+
+def change(first: Any, second: Any) -> str:
+    """Return in words what a pair differs in."""
+    return f"{second} comes" if first is None else f"{first} becomes {second}"
 
 
 def words(call: Call, first: Corner, second: Corner) -> str:
     """Return a pair in words."""
     there = f" beside {call.crowd[0]} records" if call.crowd[0] > 1 else ""
     one, other = (corner and f"({corner[0]:g}, {corner[1]:g})" for corner in (first, second))
-    return f"{call.words}{there}: {other} comes" if one is None else f"{call.words}{there}: {one} becomes {other}"
+    return f"{call.words}{there}: {change(one, other)}"
 
 
 def again(call: Call, step: str, corner: Corner, make: Callable[..., recording.RecordingGenerator]) -> Recorded:

@@ -55,7 +55,6 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
         "guarantee": one.model.privacy_.guarantee,
         "loss": one.handed["loss"].name,
         "pair_words": corners.words(call, first, second),
-        "white_box_p": None,
         **columns.of_bracket(best),
     }
 
@@ -103,8 +102,7 @@ def numbers(one: Recorded) -> np.ndarray:
     if np.ndim(one.model.coef_) < 2 or len(one.model.coef_) == 1:
         return np.array([linear.number(one)])
     theta = np.column_stack([one.model.coef_, one.model.intercept_])[:, : one.handed["X"].shape[1]]
-    u = linear.direction(one)
-    return theta @ (np.abs(u) if len(u) == 1 else u)
+    return theta @ linear.axis(one)
 
 
 def _line(law: Law) -> BracketedLaw:

@@ -37,14 +37,13 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
     _, scale = scales.pop()
     places = {corner: _rounded(one) for corner, one in fits.items()}
     first, second = brackets.first_of_best(
-        list(corners.pairs(places, neighbours)), lambda pair: abs(places[pair[0]] - places[pair[1]])
+        corners.pairs(places, neighbours), lambda pair: abs(places[pair[0]] - places[pair[1]])
     )
     return {
         "guarantee": fits[None].model.privacy_.guarantee,
         "loss": call.make().loss,
         "pair_words": corners.words(call, first, second),
-        # Noise from the operating system differs from run to run, so no row may depend on it.
-        "white_box_p": None,
+        # Its noise is not tested: it comes from the operating system, and no row may depend on it.
         **columns.of_finite(on_integers(places[first], places[second], kind(scale), delta)),
     }
 

@@ -98,7 +98,6 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
         "guarantee": found.guarantee,
         "loss": found.loss.name,
         "pair_words": corners.words(call, first, second),
-        "white_box_p": None,
         **columns.of_bracket(best),
     }
 
@@ -252,9 +251,15 @@ def direction(one: Recorded) -> np.ndarray:
     return longest / np.linalg.norm(longest) if np.any(longest) else np.eye(X.shape[1])[0]
 
 
+def axis(one: Recorded) -> np.ndarray:
+    """Return the unit vector along which rows and releases are numbers: u, of one feature the positive one."""
+    u = direction(one)
+    return np.abs(u) if len(u) == 1 else u
+
+
 def _rows(one: Recorded) -> Rows:
     X, y = one.handed["X"], one.handed["y"]
-    u = np.abs(direction(one)) if X.shape[1] == 1 else direction(one)
+    u = axis(one)
     if np.abs(X - np.outer(X @ u, u)).max() > 1e-12:
         raise DataError("rows of an audit with an intercept are multiples of one vector")
     # As complex numbers, which have the order of pairs and are sorted many times faster than rows.
@@ -265,13 +270,12 @@ def _rows(one: Recorded) -> Rows:
 def number(one: Recorded) -> float:
     """Return what was released, along u."""
     theta = np.append(np.ravel(one.model.coef_), np.ravel(one.model.intercept_)[: one.handed["X"].shape[1] - 1])
-    return float(theta @ (np.abs(direction(one)) if len(theta) == 1 else direction(one)))
+    return float(theta @ axis(one))
 
 
 def _noise(one: Recorded, which: int = 0) -> float:
     """Return a noise of the fit, along u."""
-    vector = one.drawn[which][1]
-    return float(vector @ (np.abs(direction(one)) if len(vector) == 1 else direction(one)))
+    return float(one.drawn[which][1] @ axis(one))
 
 
 def _theta(one: Recorded) -> float:

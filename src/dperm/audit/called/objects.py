@@ -59,7 +59,6 @@ def attacks(call: Call, neighbours: str) -> Iterator[dict[str, Any]]:
             "guarantee": guarantee,
             "loss": getattr(call.make(), "loss", None),
             "pair_words": f"{call.words}: {record} {'comes' if neighbours == 'add_remove' else 'replaces (0.0, 0)'}",
-            "white_box_p": None,
             "attack": columns.SAMPLING,
             "model": "none",
             "likelier": "data",

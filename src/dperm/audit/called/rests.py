@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dperm.audit import columns, exact
-from dperm.audit.called import brackets
+from dperm.audit.called import brackets, corners
 from dperm.audit.called.brackets import BracketedLaw
 from dperm.audit.called.recording import RecordingGenerator
 from dperm.errors import DataError
@@ -40,7 +40,7 @@ def attack(
     """Return the strongest attack on three models (`make`: of one class against the rest), as columns of an attack."""
     fits = fitted(neighbours, epsilon, delta, rng, make)
     law = next(iter(fits.values()))[1]
-    pairs = _pairs(neighbours, list(fits))
+    pairs = corners.pairs(fits, neighbours)
     if isinstance(law, Gaussian):
         found, pair = max(
             ((_on_a_line(law, *(fits[one][0] for one in pair), delta), pair) for pair in pairs),
@@ -51,13 +51,10 @@ def attack(
         every = [(exact.exact(outcomes(law, fits, pair), [pair], delta=delta), pair) for pair in pairs]
         found, pair = max(every, key=lambda one: one[0].epsilon)
         told = columns.of_finite(found)
-    first, second = pair
     return {
-        "guarantee": fits[first][2].privacy_.guarantee,
+        "guarantee": fits[pair[0]][2].privacy_.guarantee,
         "loss": _GIVEN["loss"],
-        "pair_words": f"{make.__name__}, three classes: "
-        + (f"{second} comes" if first is None else f"{first} becomes {second}"),
-        "white_box_p": None,
+        "pair_words": f"{make.__name__}, three classes: {corners.change(*pair)}",
         **told,
     }
 
@@ -85,12 +82,6 @@ def fitted(
         if any(type(law) is not type(first) or abs(law.scale / first.scale - 1) > _SAME for law in laws):
             raise DataError(f"{make.__name__}: the law of the noise depends on the records or the class")
     return found
-
-
-def _pairs(neighbours: str, records: list) -> list[tuple[Any, Any]]:
-    if neighbours == "add_remove":
-        return [(None, record) for record in records if record]
-    return list(itertools.combinations(records, 2))
 
 
 def _on_a_line(law: Gaussian, first: np.ndarray, second: np.ndarray, delta: float) -> Any:

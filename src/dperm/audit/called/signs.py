@@ -72,7 +72,6 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
         "guarantee": some.model.privacy_.guarantee,
         "loss": some.handed["loss"].name,
         "pair_words": corners.words(call, *best.pair),
-        "white_box_p": None,
         **columns.of_finite(best),
     }
 

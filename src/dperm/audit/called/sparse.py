@@ -18,7 +18,7 @@ import numpy as np
 
 from dperm import losses
 from dperm.audit import columns
-from dperm.audit.called import brackets, linear, recording, supports
+from dperm.audit.called import brackets, corners, linear, recording, supports
 from dperm.audit.called.corners import Call
 from dperm.audit.called.recording import Recorded
 from dperm.audit.called.supports import CHOICES
@@ -84,15 +84,14 @@ def _attack(
 
     tried = [
         (brackets.attack(lines[first], lines[second], delta=budget["delta"]), first, second)
-        for first, second in sorted(supports.pairs(found, budget["neighbours"]), key=apart)[-_TRIED:]
+        for first, second in sorted(corners.pairs(found, budget["neighbours"]), key=apart)[-_TRIED:]
     ]
     best, first, second = brackets.first_of_best(tried, lambda one: one[0].epsilon)
     return {
         "guarantee": law.guarantee,
         "loss": "squared",
         "pair_words": f"{supports.words(SparseRegression, given, clip)} beside {len(choice.crowd)} records: "
-        + supports.pair_in_words(first, second),
-        "white_box_p": None,
+        + corners.change(first, second),
         **columns.of_bracket(best),
     }
 

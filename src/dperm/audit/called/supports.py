@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dperm.audit import columns, exact
+from dperm.audit.called import corners
 from dperm.errors import DataError, DomainViolation
 from dperm.mechanisms.estimators.support import ExpMechSupport, SampAggSupport
 
@@ -95,14 +96,13 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
     met: list[float] = []
     chances = accepted(choice, clip, lambda records: chance(choice, lambda told: chosen(records, told)[0], met))
     found = exact.exact(
-        lambda record: np.array([chances[record], 1 - chances[record]]), pairs(chances, neighbours), delta=0.0
+        lambda record: np.array([chances[record], 1 - chances[record]]), corners.pairs(chances, neighbours), delta=0.0
     )
     return {
         "guarantee": fitted(choice, given, [], choice.first).privacy_.guarantee,
         "loss": "squared",
         "pair_words": f"{words(choice.make, choice.given, clip)} beside {len(choice.crowd)} records: "
-        + pair_in_words(*found.pair),
-        "white_box_p": None,
+        + corners.change(*found.pair),
         **columns.of_finite(found),
     }
 
@@ -121,12 +121,6 @@ def accepted(choice: Choice, clip: bool, of: Callable[[list[Record]], Any]) -> d
         except (DomainViolation, DataError):
             continue
     return found
-
-
-def pairs(found: dict[Record | None, Any], neighbours: str) -> list[tuple[Record | None, Record]]:
-    """Return the pairs of neighbours (found: as `accepted` makes it)."""
-    records = [record for record in found if record]
-    return [(None, one) for one in records] if neighbours == "add_remove" else list(itertools.combinations(records, 2))
 
 
 def chance(choice: Choice, chosen: Callable[[float], bool], met: list[float]) -> float:
@@ -161,11 +155,6 @@ def rows(choice: Choice, records: list[Record]) -> tuple[np.ndarray, np.ndarray]
 def words(make: type, given: dict[str, Any], clip: bool) -> str:
     """Return a call in words."""
     return f"{make.__name__}({', '.join(f'{key}={value!r}' for key, value in given.items())}, clip={clip})"
-
-
-def pair_in_words(first: Record | None, second: Record) -> str:
-    """Return a pair in words."""
-    return f"{second} comes" if first is None else f"{first} becomes {second}"
 
 
 def fitted(choice: Choice, given: dict[str, Any], records: list[Record], told: float) -> Any:

@@ -27,7 +27,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dperm import kernels
 from dperm.audit import columns, exact
-from dperm.audit.called import answers, brackets, concurrency, dialogues, recording
+from dperm.audit.called import answers, brackets, concurrency, corners, dialogues, recording
 from dperm.audit.called.brackets import BracketedLaw
 from dperm.audit.called.concurrency import RendezvousKernel
 from dperm.audit.called.recording import Recorded
@@ -104,7 +104,6 @@ def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: n
         "guarantee": found.model.privacy_.guarantee,
         "loss": getattr(found.model, "loss", None),
         "pair_words": f"{name} asked by {THREADS} threads at once: noises for one answer: {found.number}",
-        "white_box_p": None,
         **found.attack,
     }
 
@@ -226,13 +225,11 @@ def classes(neighbours: str, epsilon: float, delta: float, rng: np.random.Genera
         laws[label] = -np.diff([1.0, chance(model, 1), chance(model, 2), 0.0])
     one = next(iter(laws))
     found = exact.exact(laws.__getitem__, [(one, 1), (one, 2), (1, 2)][: 2 if one is None else 3], delta=delta)
-    first, second = found.pair
     return {
         "guarantee": models[one].privacy_.guarantee,
         "loss": None,
-        "pair_words": f"{make.__name__}, three classes, {_VOTES['shards']} shards: "
-        + (f"a record of class {second} comes" if one is None else f"a record of class {first} becomes {second}"),
-        "white_box_p": None,
+        "pair_words": f"{make.__name__}, three classes, {_VOTES['shards']} shards: a record of class "
+        + corners.change(*found.pair),
         **columns.of_finite(found),
     }
 

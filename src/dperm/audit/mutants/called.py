@@ -188,9 +188,8 @@ def unchecked_domain(broken: bool) -> Finite:
     kind = found.law(1.0)
 
     def law(corner):
-        z = (
-            linear.forces(found, corner, np.array([_LOW, _HIGH])) + found.ridge * np.array([_LOW, _HIGH])
-        ) / found.scale
+        walls = np.array([_LOW, _HIGH])
+        z = (linear.forces(found, corner, walls) + found.ridge * walls) / found.scale
         below, above = float(lower_tail(kind, z[0])), float(lower_tail(kind, -z[1]))
         return np.array([below, 1 - below - above, above])
 
@@ -334,7 +333,9 @@ def _asked_at_once(make: type, serving: type | None = None) -> Finite:
         if serving is not None:
             one.model.path_.serving = serving()
         number = max(number, threads.noises(one.model, kernel, scale))
-    return _binned([one for one, _ in fits], scale, scale / np.sqrt(number))
+    asked = np.array([[1.0]])
+    centres = tuple(answers.path_centre(one, asked) for one, _ in fits)
+    return Finite(lambda centre: _pieces((_BINS * scale - centre) / (scale / np.sqrt(number))), [centres])
 
 
 def _released_once(make: type, neighbours: str, **given: Any) -> Finite:
@@ -346,18 +347,8 @@ def _released_once(make: type, neighbours: str, **given: Any) -> Finite:
 
     return Finite(
         lambda corner: _pieces(_BINS - (found.centres[corner] - found.centres[None]) / found.scale),
-        list(corners.pairs(found.centres, neighbours)),
+        corners.pairs(found.centres, neighbours),
     )
-
-
-def _binned(fits: list, width: float, scale: float) -> Finite:
-    """Return the law of an answer at x = 1 with Gaussian noise, in bins that are made for noise of this width."""
-
-    def law(centre):
-        return _pieces((_BINS * width - centre) / scale)
-
-    asked = np.array([[1.0]])
-    return Finite(law, [tuple(answers.path_centre(one, asked) for one in fits)])
 
 
 def _pieces(edges: np.ndarray) -> np.ndarray:
