@@ -30,7 +30,7 @@ RUNS = 20
 
 def subject(neighbours, delta=0.0):
     budget = Budget(1.0, delta)
-    case = pairs.saturating(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0), records=200)
+    case = pairs.saturating(neighbours=neighbours, budget=budget, records=200)
     target = linear_targets.target(
         "objective",
         loss=case.loss,

@@ -140,7 +140,7 @@ def correct_mechanisms():
         budget = Budget(1.0, delta)
         pair = "knee" if mechanism == "objective" else "linear"
         name = f"{mechanism} {neighbours} {calibration} {delta}"
-        case = pairs.PAIRS[pair](neighbours=neighbours, budget=budget, calibration=calibration, rng=rng(name))
+        case = pairs.PAIRS[pair](neighbours=neighbours, budget=budget, calibration=calibration)
         target = linear_targets.target(
             mechanism,
             loss=case.loss,

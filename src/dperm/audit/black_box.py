@@ -30,7 +30,7 @@ def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     names = (job["mechanism"], calibration, job["pair"], neighbours, budget.epsilon, budget.delta)
     rng = jobs.generators(job, *names)
     asked = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
-    case = pairs.PAIRS[job["pair"]](**asked, rng=rng("pair"))
+    case = pairs.PAIRS[job["pair"]](**asked)
     problem = {"loss": case.loss, "domain": case.domain, "curvature": case.curvature, **asked}
 
     def release(data, repeats, rng):

@@ -28,7 +28,6 @@ from dperm import losses, mechanisms
 from dperm.audit import columns, jobs, linear_targets, pairs, white_box
 from dperm.audit.target import Target
 from dperm.domain import Budget
-from dperm.errors import ConfigError
 from dperm.mechanisms import approximate_minima, cms11, gradient
 from dperm.noise import Gaussian
 
@@ -59,13 +58,7 @@ class ComparatorCase(NamedTuple):
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job; ConfigError if a row's `variant` is none of the mechanism's at its delta."""
-    known = [variant for mechanism, variant, _ in CASES if mechanism == job["mechanism"]]
-    for row in job["rows"]:
-        if row["variant"] not in known or row["variant"].startswith("gaussian") != (row["delta"] > 0):
-            raise ConfigError(
-                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r} at delta={row['delta']:g} is "
-                f"none of {', '.join(sorted(set(known)))} (gamma at delta 0, gaussian above)"
-            )
+    jobs.check_noise(job, sorted({variant for mechanism, variant, _ in CASES if mechanism == job["mechanism"]}))
     names = [(job["mechanism"], row["variant"], job["pair"]) for row in job["rows"]]
     return [
         record
@@ -112,7 +105,7 @@ def drawing(mechanism: str, case: pairs.Case, budget: Budget, neighbours, calibr
 
 def descent(neighbours, budget: Budget) -> ComparatorCase:
     """Return noisy gradient descent on constant clipped gradients."""
-    case = pairs.linear(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0), records=2)
+    case = pairs.linear(neighbours=neighbours, budget=budget, records=2)
     words = f"linear: every gradient is clipped, and the last of {STEPS} iterates carries all of them"
     case = pairs.Case(words, losses.squared(), case.domain, None, case.data, case.neighbour)
     step = gradient.calibrate(CLIP, budget, steps=STEPS, neighbours=neighbours)
@@ -136,9 +129,8 @@ def approximate(neighbours, budget: Budget) -> ComparatorCase:
             loss, pairs.UNIT, budget, n=PUBLIC_RECORDS, p=1, curvature=curvature, neighbours=neighbours
         )
         # The scan leaves out the output noise, which is small.
-        sharp = _as_target(
-            linear_targets.tilted(linear_targets.Problem(loss, pairs.UNIT, curvature, 1e-6), made.tilt), made.tilt
-        )
+        problem = linear_targets.Problem(loss, pairs.UNIT, curvature, 1e-6)
+        sharp = Target(draw=None, law=made.tilt, **linear_targets.tilted(problem, made.tilt))
         places = np.linspace(0.0, 1.5 - special.ndtri(budget.delta), 8) * made.tilt.scale
         for place in [*places, *(places[4:] - 0.5 * places[1])]:
             case = _knee(neighbours, place, curvature)
@@ -187,31 +179,25 @@ def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = Non
     case = _knee(neighbours, 0.0, made.curvature)
     problem = linear_targets.Problem(loss, pairs.UNIT, made.curvature, 1e-6)
     options = {"curvature": curvature, "perturbation": "objective"}
-    return ComparatorCase(
-        case, _as_target(linear_targets.tilted(problem, made.noise), made.noise), options, made.guarantee
-    )
+    target = Target(draw=None, law=made.noise, **linear_targets.tilted(problem, made.noise))
+    return ComparatorCase(case, target, options, made.guarantee)
 
 
 def cms11_output(neighbours, budget: Budget) -> ComparatorCase:
     """Return CMS11's Algorithm 1 on constant forces."""
-    case = pairs.linear(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0))
+    case = pairs.linear(neighbours=neighbours, budget=budget)
     made = cms11.calibrate(
         case.loss, case.domain, budget, perturbation="output", curvature=case.curvature, neighbours=neighbours
     )
     problem = linear_targets.Problem(case.loss, case.domain, made.curvature, 1e-6)
     options = {"curvature": case.curvature, "perturbation": "output"}
-    return ComparatorCase(
-        case, _as_target(linear_targets.shifted(problem, made.noise), made.noise), options, made.guarantee
-    )
+    target = Target(draw=None, law=made.noise, **linear_targets.shifted(problem, made.noise))
+    return ComparatorCase(case, target, options, made.guarantee)
 
 
 def cms11_large(neighbours, budget: Budget) -> ComparatorCase:
     """Return the attack on the objective perturbation of 2011 where its own regularisation is large."""
     return cms11_objective(neighbours, budget, curvature=LARGE)
-
-
-def _as_target(parts: Mapping[str, Any], law) -> Target:
-    return Target(draw=None, law=law, **parts)
 
 
 def additive(law: Gaussian, noise: Callable) -> Target:

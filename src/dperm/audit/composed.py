@@ -35,7 +35,6 @@ from dperm.audit import columns, constrained, constrained_target, jobs, support,
 from dperm.audit.linear_targets import LinearData, with_record
 from dperm.audit.target import Target
 from dperm.domain import Budget
-from dperm.errors import ConfigError
 from dperm.feasible import Region
 from dperm.mechanisms import objective, sparse
 from dperm.mechanisms.support import exp_mech, noisy_top, samp_agg
@@ -78,6 +77,15 @@ class Problem(NamedTuple):
         return {**self.second, "support": self.stage_one, **votes}
 
     @property
+    def first(self) -> dict[str, Any]:
+        """Return what the calibration of stage one takes."""
+        return {
+            "budget": sparse.split(self.budget, 0.5)[0],
+            "neighbours": self.neighbours,
+            "calibration": _STAGE_ONE[self.calibration][self.stage_one],
+        }
+
+    @property
     def second(self) -> dict[str, Any]:
         """Return what `sparse.stage_two` takes."""
         return {
@@ -96,12 +104,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     ConfigError if a row's `variant` does not name stage one and the law of stage two's noise.
     """
-    for row in job["rows"]:
-        if row["variant"] not in VARIANTS or row["variant"].endswith("gaussian") != (row["delta"] > 0):
-            raise ConfigError(
-                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r} at delta={row['delta']:g} is "
-                f"none of {', '.join(VARIANTS)} (gamma at delta 0, gaussian above)"
-            )
+    jobs.check_noise(job, VARIANTS)
     return [_attack(job, row) for row in job["rows"]]
 
 
@@ -175,11 +178,8 @@ def stage_one(problem: Problem, data: LinearData) -> np.ndarray:
 
     Samp-Agg's votes must not depend on who shares a block, else ValueError; printed blocks are always known.
     """
-    fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
     if problem.stage_one == "exp_mech":
-        alpha = exp_mech.largest_loss(1, support.DOMAIN, problem.bound)
-        weight = exp_mech.exponent(alpha, **fixed, calibration=_STAGE_ONE[problem.calibration]["exp_mech"])
-        return special.softmax(-weight * support.scores(*data, problem.bound))
+        return special.softmax(-_weight(problem) * support.scores(*data, problem.bound))
     X, y = data
     k = problem.blocks or math.isqrt(len(X))
     if problem.blocks is None and problem.neighbours == "add_remove":
@@ -191,9 +191,14 @@ def stage_one(problem: Problem, data: LinearData) -> np.ndarray:
             raise ValueError("more than one record, or thin ones together, may win a vote: the law is not written here")
         # Ties, all features at 0, fall to the first.
         votes = [0] * (k - int(far.sum())) + [int(np.abs(row).argmax()) for row in X[far]]
-    scale, _ = samp_agg.calibrate(2, size=1, blocks=k, calibration=_STAGE_ONE[problem.calibration]["samp_agg"], **fixed)
+    scale, _ = samp_agg.calibrate(2, size=1, blocks=k, **problem.first)
     shares = np.bincount(votes, minlength=2) / k
     return np.exp(noisy_top.set_log_probabilities(shares, size=1, scale=scale)[1])
+
+
+def _weight(problem: Problem) -> float:
+    """Return the weight of a score in the exponential mechanism."""
+    return exp_mech.exponent(exp_mech.largest_loss(1, support.DOMAIN, problem.bound), **problem.first)
 
 
 def probe(stage_one: str, budget: Budget, neighbours: str, calibration: str) -> tuple[Problem, LinearData]:
@@ -208,11 +213,8 @@ def probe(stage_one: str, budget: Budget, neighbours: str, calibration: str) -> 
 def guarantee(problem: Problem) -> str:
     """Return what is proved of the whole: the weaker one of its stages."""
     _, dry = sparse.stage_two(**problem.second)
-    if problem.stage_one == "samp_agg":
-        fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
-        calibration = _STAGE_ONE[problem.calibration]["samp_agg"]
-        if samp_agg.calibrate(2, size=1, blocks=2, calibration=calibration, **fixed)[1] == "none":
-            return "none"
+    if problem.stage_one == "samp_agg" and samp_agg.calibrate(2, size=1, blocks=2, **problem.first)[1] == "none":
+        return "none"
     return dry.guarantee
 
 
@@ -247,13 +249,10 @@ def pressed(problem: Problem, place: float, rare: float) -> tuple[Problem, Linea
     Stage one is Exp-mech. Records (1/2, 0) have a force of f = (1 - B/2)/2 at the wall; B + 1 of it holds theta_1 there
     against the record: without it theta_1 is at the wall for b <= -place.
     """
-    fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
-    alpha = exp_mech.largest_loss(1, support.DOMAIN, problem.bound)
-    weight = exp_mech.exponent(alpha, **fixed, calibration=_STAGE_ONE[problem.calibration]["exp_mech"])
     gain, force = 0.5 * (1 - (1 - 0.5 * problem.bound) ** 2), 0.5 * (1 - 0.5 * problem.bound)
     least = math.ceil((problem.bound + 1) / force)
     number = min(_MOST_RECORDS, max(least, math.floor((problem.curvature * problem.bound - place) / force)))
-    common = support.pressed(number, number + round(rare / (weight * gain)))
+    common = support.pressed(number, number + round(rare / (_weight(problem) * gain)))
     worst = with_record(common, (1.0, 1.0), -1.0)
     other = common if problem.neighbours == "add_remove" else with_record(common, (1.0, 1.0), 1.0)
     return problem, other, worst, "joint: a record costs one support the most, and pulls its parameter from the wall"

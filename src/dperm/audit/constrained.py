@@ -140,16 +140,16 @@ def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: 
     return replace(case, curvature=max(case.curvature, target(case, **fixed).law.scale))
 
 
-def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: int = 16) -> ConstrainedCase:
+def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours) -> ConstrainedCase:
     """Return a pair with 16 features whose forces act along the first."""
-    loss, domain = _problem(variant, features)
+    loss, domain = _problem(variant, 16)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
     y = FAR if variant in _KINKED else 1.0
     common = repeated((1.0,), y, 1)
     first = common if neighbours == "add_remove" else with_record(common, (1.0,), y)
-    wide = [(np.pad(X, ((0, 0), (0, features - 1))), label) for X, label in (first, with_record(common, (1.0,), -y))]
+    wide = [(np.pad(X, ((0, 0), (0, 15))), label) for X, label in (first, with_record(common, (1.0,), -y))]
     how = "added" if neighbours == "add_remove" else "turned around"
-    words = f"{features} features, {variant}: a full force along the first, {how}"
+    words = f"16 features, {variant}: a full force along the first, {how}"
     return _confined(variant, words, loss, curvature, *wide)
 
 

@@ -49,6 +49,16 @@ def run(
     return [record for row in job["rows"] for record in _of_row(job, row, attacks)]
 
 
+def check_noise(job: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise ConfigError if a row's variant is not known, or names another law of noise than its delta calls for."""
+    for row in job["rows"]:
+        if row["variant"] not in known or ("gaussian" in row["variant"]) != (row["delta"] > 0):
+            raise ConfigError(
+                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r} at delta={row['delta']:g} is "
+                f"none of {', '.join(known)} (gamma at delta 0, gaussian above)"
+            )
+
+
 def _of_row(job: Mapping[str, Any], row: Mapping[str, Any], attacks: Attacks) -> list[dict[str, Any]]:
     named = tuple(row[key] for key in ("calibration", "variant", "neighbours", "epsilon", "delta"))
     rng = generators(job, job["mechanism"], job["pair"], *named)

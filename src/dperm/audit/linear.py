@@ -75,7 +75,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
 
 def _case(job: Mapping[str, Any], fixed: Mapping[str, Any], rng: Any) -> pairs.Case:
     if job["pair"] != "random":
-        return pairs.PAIRS[job["pair"]](**fixed, rng=rng)
+        return pairs.PAIRS[job["pair"]](**fixed)
     loss = losses.huber(1.0)
     least = 2 * loss.curvature_bound(pairs.UNIT) / fixed["budget"].epsilon
 

@@ -11,7 +11,7 @@ the differing record's force |l'| ||x|| at its bound zeta, its curvature l'' ||x
 else curved, and a noise that points along the force. Adding or removing a record can show zeta, replacing one 2 zeta:
 two opposing forces.
 
-Every builder of `PAIRS` takes `neighbours`, `budget`, `calibration` and `rng` and returns a `Case`. Where the best
+Every builder of `PAIRS` takes `neighbours`, `budget` and `calibration` and returns a `Case`. Where the best
 place depends on the noise's scale, it is the one of `calibration`; any calibration may be attacked with any case. Under
 add/remove the neighbour has the extra record, under replace-one both data sets have as many. Users may attack with any
 pair of their own: `sampling.lower_bound` takes any two data sets.
@@ -58,12 +58,7 @@ class Case:
 
 
 def saturating(
-    *,
-    neighbours: Neighbours,
-    budget: Budget,
-    rng: np.random.Generator,
-    calibration: Calibration = "tight",
-    records: int = 50,
+    *, neighbours: Neighbours, budget: Budget, calibration: Calibration = "tight", records: int = 50
 ) -> Case:
     r"""Return logistic data in the plane that move b by nearly zeta (add/remove) or nearly 2 zeta (replace-one).
 
@@ -103,13 +98,7 @@ def saturating(
     return Case(words, loss, UNIT, curvature, data, neighbour)
 
 
-def pulled(
-    *,
-    neighbours: Neighbours,
-    budget: Budget,
-    rng: np.random.Generator,
-    calibration: Calibration = "tight",
-) -> Case:
+def pulled(*, neighbours: Neighbours, budget: Budget, calibration: Calibration = "tight") -> Case:
     r"""Return logistic data on a line that spend all of what Theorem 4 of docs/privacy.md allows, for exact audits.
 
     The record is x = 1 with label 1. Others, copies of (-h) with label 1, pull theta below 0, where it is
@@ -142,13 +131,7 @@ def pulled(
     return Case(words, loss, UNIT, curvature, data, with_record(common, (1.0,), 1.0))
 
 
-def knee(
-    *,
-    neighbours: Neighbours,
-    budget: Budget,
-    rng: np.random.Generator,
-    calibration: Calibration = "tight",
-) -> Case:
+def knee(*, neighbours: Neighbours, budget: Budget, calibration: Calibration = "tight") -> Case:
     r"""Return Huber data in the plane with full force and full curvature at one theta, placed for sampling.
 
     One record x = (1, 0) and no others (linear ones only shift theta, curved ones hide the determinant). Huber's knee,
@@ -174,13 +157,7 @@ def knee(
     return _knee_case(neighbours, y, curvature, features=2)
 
 
-def line(
-    *,
-    neighbours: Neighbours,
-    budget: Budget,
-    rng: np.random.Generator,
-    calibration: Calibration = "tight",
-) -> Case:
+def line(*, neighbours: Neighbours, budget: Budget, calibration: Calibration = "tight") -> Case:
     r"""Return the Huber pair of `knee` on a line, placed for exact audits (`dperm.audit.line`).
 
     Gamma noise: the knee lies where b = 0, that is y = -(1 + 1/Delta). The bound that intervals just inside the
@@ -201,13 +178,7 @@ def line(
 
 
 def linear(
-    *,
-    neighbours: Neighbours,
-    budget: Budget,
-    rng: np.random.Generator,
-    calibration: Calibration = "tight",
-    records: int = 10,
-    features: int = 1,
+    *, neighbours: Neighbours, budget: Budget, calibration: Calibration = "tight", records: int = 10, features: int = 1
 ) -> Case:
     r"""Return Huber data without curvature, whose minimiser moves by all of zeta/Delta (2 zeta/Delta replace-one).
 
@@ -236,12 +207,7 @@ def linear(
 
 
 def first_example(
-    *,
-    neighbours: Neighbours,
-    budget: Budget,
-    rng: np.random.Generator,
-    calibration: Calibration = "tight",
-    records: int = 25,
+    *, neighbours: Neighbours, budget: Budget, calibration: Calibration = "tight", records: int = 25
 ) -> Case:
     r"""Return data whose first example is turned around, for averaged projected SGD (dwork2018, Theorem 4.12; D2).
 

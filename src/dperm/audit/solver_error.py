@@ -63,7 +63,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
     names = (*(job[key] for key in ("mechanism", "calibration", "pair")), row["variant"], neighbours)
     rng = jobs.generators(job, *names, budget.epsilon, budget.delta)
     # The pair's own Delta is not used: the curvature is CURVATURE.
-    case = pairs.linear(neighbours=neighbours, budget=budget, rng=rng("pair"), records=2)
+    case = pairs.linear(neighbours=neighbours, budget=budget, records=2)
     made = laws(**fixed)
     released = objective.release(
         *case.data, case.loss, domain=case.domain, **fixed, curvature=CURVATURE, rng=rng("noise"),

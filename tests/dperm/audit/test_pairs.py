@@ -22,8 +22,7 @@ HERE = [
 
 
 def build(name, neighbours, *, epsilon=1.0, delta=0.0, **others):
-    rng = np.random.default_rng(0)
-    return pairs.PAIRS[name](neighbours=neighbours, budget=Budget(epsilon, delta), rng=rng, **others)
+    return pairs.PAIRS[name](neighbours=neighbours, budget=Budget(epsilon, delta), **others)
 
 
 def aim(case, neighbours, *, mechanism="objective", epsilon=1.0, delta=0.0, calibration="tight"):
@@ -249,7 +248,7 @@ def test_the_search_needs_a_density_and_something_to_try():
 def test_line_gets_near_what_the_tight_gaussian_noise_allows(neighbours):
     """At the budget of config/audits.yaml: a curvature that leaves nearly all of epsilon to the noise shows most."""
     fixed = {"budget": Budget(3.0, 1e-9), "neighbours": neighbours, "calibration": "tight"}
-    case = pairs.line(**fixed, rng=np.random.default_rng(0))
+    case = pairs.line(**fixed)
     problem = {"loss": case.loss, "domain": case.domain, "curvature": case.curvature}
     audit = line.lower_bound(
         linear_targets.target("objective", **problem, **fixed), case.data, case.neighbour, delta=1e-9

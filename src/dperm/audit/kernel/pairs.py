@@ -56,10 +56,10 @@ def near(queries: int) -> float:
     return 1.0 if queries == 1 else math.sqrt(1 - ASIDE**2)
 
 
-def copies(queries: int, feature_norm: float = FEATURE_NORM) -> np.ndarray:
+def copies(queries: int) -> np.ndarray:
     """Return K(Z, Z) of T near-copies of x."""
     c = near(queries)
-    return feature_norm**2 * (np.full((queries, queries), c**2) + (1 - c**2) * np.eye(queries))
+    return FEATURE_NORM**2 * (np.full((queries, queries), c**2) + (1 - c**2) * np.eye(queries))
 
 
 def setting(neighbours: Neighbours, **changed: float) -> Setting:

@@ -37,8 +37,7 @@ def printed_radius(broken: bool) -> Sampled:
 
     The twin's radius is Gamma(16, zeta/(r epsilon)).
     """
-    table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
-    return _sampled(table["erm"].make(ONE, calibration), 1.0)
+    return _sampled("erm", broken)
 
 
 @mutant("NAPP-VS+: noise cut off at 0", "li2021, N2", "add_remove")
@@ -47,8 +46,7 @@ def truncated_tilt(broken: bool) -> Sampled:
 
     The twin has two-sided noise and the half-normal mean as a public lasso.
     """
-    table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
-    return _sampled(table["vs_plus"].make(ONE, calibration), 1.0)
+    return _sampled("vs_plus", broken)
 
 
 @mutant("NAPP-ERM with a quarter of Lambda0", "li2021, 3.4", "add_remove")
@@ -84,11 +82,15 @@ def forgotten_floor(broken: bool) -> Finite:
     return _pieced(cases.walled(problem, ""), np.linspace(0, cases.EDGE, 400))
 
 
-def _sampled(problem: Problem, label: float) -> Sampled:
+def _sampled(form: str, broken: bool) -> Sampled:
+    """Return a form's release in 16 dimensions, as printed if broken, else corrected."""
+    table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
+    problem = table[form].make(ONE, calibration)
+
     def draw(data, repeats, rng):
         return problem.released(*data, repeats, rng)
 
-    return Sampled(draw, *ball.neighbours(label), most_draws=_MOST_DRAWS)
+    return Sampled(draw, *ball.neighbours(1.0), most_draws=_MOST_DRAWS)
 
 
 def _pieced(pairs: Iterator[Pair], cuts: np.ndarray) -> Finite:

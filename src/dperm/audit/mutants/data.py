@@ -1,5 +1,6 @@
 """Mistakes about the data and the source of randomness: bounds, retries, selection, blocks, seeds, votes."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,6 @@ from dperm.domain import Domain
 from dperm.noise import Laplace, SphericalLaplace
 from dperm.solvers import newton
 
-_RNG = np.random.default_rng(0)
 # One record that may be turned around, for mechanisms that look at labels.
 _RIGHT, _WRONG = (np.ones((1, 1)), np.array([1.0])), (np.ones((1, 1)), np.array([-1.0]))
 
@@ -23,7 +23,7 @@ def clipping_to_the_data(broken: bool) -> Sampled:
 
     The twin's bound is declared.
     """
-    case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, records=4)
+    case = pairs.linear(neighbours="add_remove", budget=ONE, records=4)
     X, y = case.data
     short = 0.1 * X, y
     longer = np.concatenate([short[0], X[:1]]), np.append(y, pairs.FAR)
@@ -53,30 +53,22 @@ def intercept_outside_the_bound(broken: bool) -> Sampled:
 @mutant("the generator seeded anew at every call", "a classic", "replace")
 def same_seed(broken: bool) -> Sampled:
     """Output perturbation whose generator is seeded with the same number at every call."""
-    case = pairs.linear(neighbours="replace", budget=ONE, rng=_RNG, records=4)
-    law = SphericalLaplace(2 / case.curvature / ONE.epsilon)
 
-    def noise(repeats, p, rng):
-        if not broken:
-            return law.sample((repeats, p), rng)
+    def noise(law, repeats, p, rng):
         return np.repeat(law.sample((1, p), np.random.default_rng(42)), repeats, axis=0)
 
-    return Sampled(replace(shifted(case, noise), law=law), case.data, case.neighbour)
+    return _seeded(noise if broken else _fresh)
 
 
 @mutant("the generator seeded with one random byte", "dpml-benchmark", "replace")
 def few_seeds(broken: bool) -> Sampled:
     """Output perturbation whose generator is seeded with one random byte: 256 noises in all."""
-    case = pairs.linear(neighbours="replace", budget=ONE, rng=_RNG, records=4)
-    law = SphericalLaplace(2 / case.curvature / ONE.epsilon)
 
-    def noise(repeats, p, rng):
-        if not broken:
-            return law.sample((repeats, p), rng)
+    def noise(law, repeats, p, rng):
         streams = np.array([law.sample((p,), np.random.default_rng(byte)) for byte in range(256)])
         return streams[rng.integers(256, size=repeats)]
 
-    return Sampled(replace(shifted(case, noise), law=law), case.data, case.neighbour)
+    return _seeded(noise if broken else _fresh)
 
 
 @mutant("noise drawn anew until the model fits its data", "dpml-benchmark", "replace")
@@ -112,7 +104,7 @@ def best_of_ten(broken: bool) -> Sampled:
 @mutant("stable SGD with half of its sensitivity", "dwork2018, D2", "replace")
 def printed_sgd(broken: bool) -> Sampled:
     """A prediction of averaged projected SGD, noise for the printed stability RL/sqrt(n), not twice that."""
-    case = pairs.first_example(neighbours="replace", budget=ONE, rng=_RNG)
+    case = pairs.first_example(neighbours="replace", budget=ONE)
     n = len(case.data[1])
     stability = (1 if broken else 2) / np.sqrt(n)
 
@@ -178,6 +170,18 @@ def exponential_votes(broken: bool) -> Finite:
     """A majority vote of 15 models with weights e^(epsilon votes), not e^(epsilon v/2)."""
     law = reference_laws.weighted_votes if broken else reference_laws.soft_majority
     return Finite(lambda count: law(count, models=15, epsilon=1.0), list(reference_laws.vote_margins(15)))
+
+
+def _fresh(law, repeats, p, rng):
+    return law.sample((repeats, p), rng)
+
+
+def _seeded(noise) -> Sampled:
+    """Return output perturbation with the noise that `noise(law, repeats, p, rng)` draws."""
+    case = pairs.linear(neighbours="replace", budget=ONE, records=4)
+    law = SphericalLaplace(2 / case.curvature / ONE.epsilon)
+    released = shifted(case, functools.partial(noise, law))
+    return Sampled(replace(released, law=law), case.data, case.neighbour)
 
 
 def _logistic_model():

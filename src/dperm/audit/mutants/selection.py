@@ -203,7 +203,7 @@ def told_by_the_solver(broken: bool) -> Sampled:
     """
     loss = losses.huber(1.0)
     made = approximate_minima.calibrate(loss, pairs.UNIT, APPROXIMATE, n=2, p=1, gamma=0.05)
-    case = pairs.linear(neighbours="replace", budget=APPROXIMATE, rng=np.random.default_rng(0), records=2)
+    case = pairs.linear(neighbours="replace", budget=APPROXIMATE, records=2)
     step = made.gradient_norm / made.curvature
 
     def draw(data, repeats, rng):

@@ -206,20 +206,12 @@ def _long(budget: Budget, calibration: str) -> Problem:
     return Problem("logistic", _UNIT, budget, calibration, strength=_SMALL, x_norm=_ADULT, y_bound=None)
 
 
-def _unscaled(budget: Budget, calibration: str) -> Iterator[Pair]:
-    made = _long(budget, calibration)
+def _long_row(made: Problem, words: str) -> Iterator[Pair]:
+    """Give the pairs that a row as long as Adult's is added to."""
     for eta in (EDGE, 1.0):
         for place in places(made):
             data = pressed(made, (_ADULT, -1.0), 1.0, eta / _ADULT, float(place))
-            yield Pair(made, *data, "outside: a row of norm sqrt(15) where zeta1 = 1")
-
-
-def _scaled(budget: Budget, calibration: str) -> Iterator[Pair]:
-    made = _adult(budget, calibration)
-    for eta in (EDGE, 1.0):
-        for place in places(made):
-            data = pressed(made, (_ADULT, -1.0), 1.0, eta / _ADULT, float(place))
-            yield Pair(made, *data, "wall, logistic: a row of norm sqrt(15), and zeta1 = sqrt(15)")
+            yield Pair(made, *data, words)
 
 
 def _adult(budget: Budget, calibration: str) -> Problem:
@@ -269,7 +261,9 @@ PRINTED: Mapping[str, Variant] = {
     "vs_plus": _printed(_support, mild, variant="vs_plus"),
     "vs_plus-moor": _printed(_support, mild, variant="vs_plus", moor=True),
     "erm-unclipped": Variant(_unclipped, _poisson),
-    "erm-unscaled": Variant(_unscaled, _long),
+    "erm-unscaled": Variant(
+        lambda *given: _long_row(_long(*given), "outside: a row of norm sqrt(15) where zeta1 = 1"), _long
+    ),
     "erm-hinge": Variant(_hinged, hinge),
 }
 # The valid forms: docs/papers/li2021.md.
@@ -283,7 +277,9 @@ CORRECTED: Mapping[str, Variant] = {
     "vs_plus": _plain("VS+ as NAPP-ERM with a public lasso", variant="vs_plus"),
     "erm-recycled": Variant(lambda *given: walled(recycled(*given), "ridge, Lambda = 2 Lambda0, recycled"), recycled),
     "erm-clipped": Variant(lambda *given: walled(_clipped(*given), "Poisson, clipped and continued"), _clipped),
-    "erm-scaled": Variant(_scaled, _adult),
+    "erm-scaled": Variant(
+        lambda *given: _long_row(_adult(*given), "wall, logistic: a row of norm sqrt(15), and zeta1 = sqrt(15)"), _adult
+    ),
     "erm-hinge": Variant(_hinged, hinge),
 }
 

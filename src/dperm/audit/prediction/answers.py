@@ -128,9 +128,7 @@ def erm(row: Mapping[str, Any]) -> list[Answer]:
 
 def sgd(row: Mapping[str, Any]) -> list[Answer]:
     """Return stable SGD, for replace-one."""
-    case = pairs.first_example(
-        neighbours=row["neighbours"], budget=Budget(row["epsilon"]), rng=np.random.default_rng(0), records=_EXAMPLES
-    )
+    case = pairs.first_example(neighbours=row["neighbours"], budget=Budget(row["epsilon"]), records=_EXAMPLES)
     eta = "halved" if row["variant"] == "halved" else "printed"
     weakened = row["variant"] == "half-noise"
     made = [
