@@ -1,9 +1,7 @@
 """Averages of base learners with Laplace noise, as a scikit-learn estimator."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -107,21 +105,12 @@ class AveragedPrediction(PrivatePredictor):
     asks_learners = True
     source = "dwork2018, Corollary 4.7"
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    queries: int = 1000
     base: Any = None
     shards: int | None = None
     alpha: float = 0.1
     low: float = 0.0
     high: float = 1.0
     stability: float | None = None
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    state: str | PathLike | None = None
-    random_state: Any = None
 
     def _check_declared(self):
         if not (hasattr(self._base(), "fit") and hasattr(self._base(), "predict")):

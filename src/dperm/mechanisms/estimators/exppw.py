@@ -1,10 +1,7 @@
 """ExpPW, the exponential projected walk, as a scikit-learn estimator."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any
 
 import numpy as np
 
@@ -91,17 +88,8 @@ class ExpPW(PrivatePredictor):
     dearer = 2.0
     unproved = "the printed factor e^epsilon a step spends twice epsilon where a record is replaced (erratum D6)"
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    queries: int = 1000
     feature: int = 0
     alpha: float = 0.1
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    state: str | PathLike | None = None
-    random_state: Any = None
 
     def _check_declared(self):
         exppw.walk_bound(self.alpha, self.epsilon, self.calibration, self.neighbours)

@@ -1,7 +1,9 @@
 """What every private predictor shares: a ledger of answers, first answers kept for repeats, labels, the statement."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -23,6 +25,7 @@ from dperm.mechanisms.queries import Fresh, Known, Noise, first_of, fitted, keys
 _SINGLE = 1e38
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     """Answers queries one at a time from the data it keeps; subclasses say how.
 
@@ -32,7 +35,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     `set_params` changes nothing before the next `fit`, so that `privacy_` stays true. A `fit` that fails leaves nothing
     that answers.
 
-    Among their parameters are these:
+    The parameters that all have are fields here, and described where users look, at each subclass:
 
     `epsilon`, `delta`: of all answers together. `queries`: how many different rows may be asked. `calibration`,
     `neighbours`, `clip`. `classes`: public (negative, positive) labels; left out, they are taken from y with a
@@ -59,6 +62,16 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     unproved: ClassVar[str] = ""
     # Does an answer run code of a user's learner?
     asks_learners: ClassVar[bool] = False
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    queries: int = 1000
+    calibration: str = "tight"
+    neighbours: str = "replace"
+    clip: bool = False
+    classes: Sequence[Any] | None = None
+    state: str | PathLike | None = None
+    random_state: Any = None
 
     @abstractmethod
     def _prepare(self, X: np.ndarray, y: np.ndarray, each: float, rng: np.random.Generator) -> None:

@@ -1,9 +1,7 @@
 """The soft majority of base learners on shards, as a scikit-learn estimator."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, Literal
 
 from sklearn.base import is_classifier
@@ -111,19 +109,10 @@ class SoftMajority(PrivatePredictor):
     dearer = 2.0
     unproved = "the weights exp(epsilon count) of the paper's prose spend twice epsilon (erratum D1)"
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    queries: int = 1000
     base: Any = None
     shards: int | None = None
     alpha: float = 0.05
     mode: str = "each"
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    state: str | PathLike | None = None
-    random_state: Any = None
 
     def _check_declared(self):
         fits = hasattr(self.base, "fit") and not isinstance(self.base, type)

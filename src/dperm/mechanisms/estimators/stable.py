@@ -1,9 +1,7 @@
 """What the stable predictors share: bounds, labels, and one noisy linear answer a row, or one noisy model for all."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -50,9 +48,6 @@ class StablePredictor(PrivatePredictor):
     The parameters that both have are fields here, and described where users look, at each subclass.
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    queries: int = 1000
     answers: str = "each"
     loss: str = "logistic"
     loss_parameters: dict[str, Any] | None = None
@@ -60,12 +55,6 @@ class StablePredictor(PrivatePredictor):
     x_norm: float = 1.0
     y_bound: float | None = None
     fit_intercept: bool = False
-    calibration: str = "tight"
-    neighbours: str = "replace"
-    clip: bool = False
-    classes: Sequence[Any] | None = None
-    state: str | PathLike | None = None
-    random_state: Any = None
 
     @abstractmethod
     def _learn(self, X: np.ndarray, y: np.ndarray, loss: losses.Loss, domain: Domain, each: float) -> NoisyLinear:
