@@ -5,7 +5,8 @@ attacked. Threads meet (`concurrency`), and ask rows that are 1e-9 apart, so tha
 
     rkhs_gaussian    one path: near-identical rows have one noise. k noises of scale sigma are worth one of
                      sigma/sqrt(k), attacked on the line.
-    pinp             one update is paid for (B = 1): no second row is answered with noise. k noises as above.
+    pinp             one update is paid for (B = 1): no second row is answered with noise. Eight would spend less than
+                     the claim here (.54 of 1), so a second one is an error.
     the predictors   one row is paid for (queries=1). Asked by all, it has one answer; of rows that differ one is
                      answered, and all others are refused. k answers are k bits of known probability: how many are 1.
 
@@ -167,7 +168,7 @@ def _on_dialogue(_: str, budget: dict[str, Any], rng: np.random.Generator) -> As
     model = fitted(*sides[0]).model
     told = _answered(concurrency.in_step(lambda rows: model.predict_details(rows).updated, _rows(apart=True)))
     number, paid = int(np.sum(told)), model.constants_.updates
-    if paid != 1 or number < 1 or known[0].scale is None:
+    if not number == paid == 1 or known[0].scale is None:
         raise DataError(f"PINP: of {THREADS} rows {number} were answered with noise, and {paid} were to be")
     scale = known[0].scale
     chances = [dialogues.outcomes(one, scale, number, dialogues.bins(known, scale)) for one in known]
